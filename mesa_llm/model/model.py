@@ -57,6 +57,8 @@ class LLMModel(StagedModel):
         option_defaults: Option common to all models → its default.
         changeable: Fields of the scenario that may change during a run, because the model reads them in every step or
             passes them on in `scenario_changed`.
+        measures: Measure → what it is in words, with its unit (`Mean wage, in dollars`), for the titles of charts;
+            others are called what the docstring of their property or function, or `Attributes` of the class, says.
         judge_purposes: Purposes of consultations whose answers are judgements, see `mesa_llm.model.judgements`.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: Worlds of the agents.
@@ -78,6 +80,7 @@ class LLMModel(StagedModel):
     scenario_class: ClassVar[type[LLMScenario]] = LLMScenario
     option_defaults: ClassVar[Mapping[str, Any]] = {}
     changeable: ClassVar[tuple[str, ...]] = ()
+    measures: ClassVar[Mapping[str, str]] = {}
     judge_purposes: ClassVar[frozenset[str]] = frozenset({"judge"})
     instructions: str = "instructions.md"
     population: Any = None

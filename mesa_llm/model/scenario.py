@@ -183,20 +183,35 @@ class Parameter:
             return {"type": "Checkbox", "label": label, "value": self.default}
         if slider is not None and kind in ("integer", "number") and self.default is not None:
             is_whole = kind == "integer"
-            ends = {"min": slider.minimum, "max": slider.maximum, "step": _step_of(slider, self.default, is_whole)}
+            minimum, maximum = min(slider.minimum, self.default), max(slider.maximum, self.default)
+            step = slider.step or (1 if is_whole else (maximum - minimum) / 100)
+            ends = {
+                "min": minimum,
+                "max": maximum,
+                "step": slider_step(step, self.default - minimum, is_whole=is_whole),
+            }
             return {"type": "SliderInt" if is_whole else "SliderFloat", "label": label, "value": self.default, **ends}
         if kind in _PLAIN:
             return {"type": "InputText", "label": label, "value": "" if self.default is None else str(self.default)}
         return None
 
 
-def _step_of(slider: Slider, default: float, is_whole: bool) -> float:
-    """Return the distance between two values of a slider, of which the default is one."""
+def slider_step(step: float, distance: float, *, is_whole: bool) -> float:
+    """Return the step of a slider on which a value lies: a slider moves any other value to its nearest mark.
+
+    Args:
+        step: The step that is wanted; smaller ones are tried after it.
+        distance: Distance of the value from the slider's minimum.
+        is_whole: Whether the slider has whole numbers only.
+
+    Returns:
+        The step; 0 if the value lies on no mark of any, as a third does: a slider without marks.
+    """
     if is_whole:
-        return slider.step or 1
-    step = slider.step or (slider.maximum - slider.minimum) / 100
-    finer = (step / parts for parts in (1, 2, 3, 5, 6, 10, 50, 100))
-    return next((one for one in finer if _is_multiple(default - slider.minimum, one)), step)
+        return step if _is_multiple(distance, step) else math.gcd(int(step), int(distance))
+    parts = (step / n for n in (1, 2, 3, 5, 6, 10, 50, 100))
+    decimals = (10.0**exponent for exponent in range(math.floor(math.log10(step)), -7, -1))
+    return next((one for one in (*parts, *decimals) if _is_multiple(distance, one)), 0.0)
 
 
 def _is_multiple(distance: float, step: float) -> bool:

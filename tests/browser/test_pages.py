@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from mesa_llm.registry import find_models
 from tests.browser.attacker import Endpoint
-from tests.browser.conftest import STARTING_MS, opened, serve_guarded, visit
+from tests.browser.conftest import STARTING_MS, WINDOW, opened, pause, serve_guarded, visit
 
 pytestmark = pytest.mark.browser
 
@@ -36,6 +36,11 @@ def expect_step(page: Page, number: str) -> None:
     expect(page.locator(".mesa-llm-time")).to_have_text(re.compile(rf"^Step ({number})$"))
 
 
+def card(page: Page, heading: str) -> Locator:
+    """Return the part of the open tab under a heading."""
+    return page.locator(".mesa-llm-card", has=page.get_by_role("heading", name=heading, exact=True))
+
+
 def choose(page: Page, label: str, value: str) -> None:
     """Choose from a list."""
     page.locator(".v-select", has_text=label).click()
@@ -44,7 +49,7 @@ def choose(page: Page, label: str, value: str) -> None:
 
 def reset_to_choices(page: Page) -> None:
     """Press Reset once the page has taken what was chosen."""
-    expect(page.get_by_text("Press Reset to apply changes.")).to_be_visible()
+    expect(page.get_by_text("Press Reset to apply changes")).to_be_visible()
     press(page, "Reset")
 
 
@@ -65,7 +70,7 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
         page.get_by_label("API key (optional)").fill(key)
         page.get_by_label("API key (optional)").press("Enter")
         expect(page.get_by_label("Key (saved, not shown again)")).to_have_value("")
-    reset_to_choices(page)
+    expect(page.get_by_text("Decisions by openai/gpt-4o-mini")).to_be_visible()
     press(page, "Step")
 
 
@@ -88,23 +93,26 @@ def test_a_page_says_after_it_was_reloaded_where_the_run_is(page: Page) -> None:
     for _ in range(2):
         page.reload()
         expect(page.get_by_text("Your last run was saved")).to_be_visible(timeout=STARTING_MS)
-    turn_to(page, "Runs")
+    turn_to(page, "Data")
     page.get_by_role("button", name="Resume").first.click()
     expect_step(page, "1")
 
 
-def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> None:
+def test_the_gallery_groups_its_models_finds_them_and_opens_them(page: Page) -> None:
     page.goto("/shelling")  # no model
     page.get_by_role("link", name="All pages").click()
     card = page.locator(".mesa-llm-entry").first
-    expect(card).to_contain_text("Social network")
     expect(card).to_contain_text("Start here")
-    card.get_by_role("button", name="Open").click()
+    titles = page.locator(".mesa-llm-gallery h2")
+    expect(titles).to_have_text(["Course", "Social", "Markets", "Benchmark"])
+    page.get_by_label("Search models").fill("spread attention")
+    expect(titles).to_have_text(["Social"])
+    card.get_by_role("link").press("Enter")
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
     press(page, "Step")
     expect_step(page, "1")
     press(page, "Play")
-    turn_to(page, "Feed")
+    turn_to(page, "Agents")
     expect(page.locator(".feed .post").first).to_be_visible()
     expect_step(page, r"[3-9]|\d\d+")
     page.get_by_role("button", name="All models").click()
@@ -141,7 +149,7 @@ def test_the_page_of_every_model_steps_and_shows_no_error_on_any_tab(page: Page,
     widths = [slider.bounding_box() for slider in page.locator(".v-slider").all()]
     assert all(box and box["width"] > 200 for box in widths), widths
     for tab in page.get_by_role("tab").all():
-        if tab.text_content() == "Measures" and name != "schelling":
+        if tab.text_content() == "Data" and name != "schelling":
             continue  # up to 32 plots, all drawn by tests/viz/test_figures.py
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")
@@ -151,22 +159,74 @@ def test_the_page_of_every_model_steps_and_shows_no_error_on_any_tab(page: Page,
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+COUNT_DRAWINGS = """() => {
+  window.drawings = 0;
+  let last = 0;
+  const seen = new MutationObserver(() => {
+    const now = performance.now();
+    if (now - last > 20) { window.drawings += 1; }
+    last = now;
+  });
+  seen.observe(document.querySelector(".mesa-llm-plot"), {subtree: true, childList: true, attributes: true});
+}"""
+"""Counts the drawings of the first chart in `window.drawings`."""
+
+FREE_CELL = """() => {
+  const svg = document.querySelector(".mesa-llm-scene > svg"), box = svg.getBoundingClientRect(), side = box.width / 20;
+  const taken = new Set([...svg.querySelectorAll(".agent")].map((agent) => {
+    const at = agent.getBoundingClientRect();
+    return [at.x + at.width / 2 - box.x, at.y + at.height / 2 - box.y].map((end) => Math.floor(end / side)).join(" ");
+  }));
+  for (let row = 0; row < 20; row++) {
+    for (let column = 0; column < 20; column++) {
+      if (!taken.has(`${column} ${row}`)) { return [box.x + (column + 0.5) * side, box.y + (row + 0.5) * side]; }
+    }
+  }
+}"""
+"""Finds the middle of a free cell of a town of 20 by 20."""
+
+
 def test_step_moves_time_and_draws_the_model(page: Page) -> None:
     open_ready(page, "/fast")
     plot = page.get_by_role("img", name="Greetings so far")
-    before = plot.get_attribute("src")
+    expect(plot.locator("path").first).to_be_attached()
+    before = plot.inner_html()
     press(page, "Step")
     expect_step(page, "1")
-    expect(plot).not_to_have_attribute("src", before or "")
+    expect(plot).not_to_have_js_property("innerHTML", before)
+
+
+def test_play_draws_every_step(page: Page) -> None:
+    open_ready(page, "/newcomer")
+    expect(page.get_by_role("img", name="Greetings").locator("path").first).to_be_attached()
+    page.evaluate(COUNT_DRAWINGS)
+    press(page, "Play")
+    expect(page.locator(".mesa-llm-time")).to_have_text(re.compile(r"Step ([8-9]|\d\d+)"))
+    pause(page)
+    assert page.evaluate("window.drawings") >= 6
+
+
+def test_an_agent_a_cell_and_a_value_answer_the_pointer(page: Page) -> None:
+    open_ready(page, "/schelling")
+    space = page.locator(".mesa-llm-scene > svg")
+    agent = space.get_by_role("button").first
+    box, side = space.bounding_box(), agent.bounding_box()
+    assert box is not None
+    assert side is not None
+    expect(page.locator(".mesa-llm-scene path.over")).to_have_count(0)
+    free = page.evaluate(FREE_CELL)
+    page.mouse.click(*free)
+    expect(page.get_by_role("status")).to_contain_text("Nobody is here.")
+    page.mouse.click(side["x"] + side["width"] / 2, side["y"] + side["height"] / 2)
+    expect(page.get_by_role("tab", name="Agents")).to_have_attribute("aria-selected", "true")
 
 
 def step_on_phone(page: Page, path: str, width: int) -> None:
-    """Make one step on a page as wide as a phone, and tap beside the controls, which lie over the model."""
+    """Make one step on a page as wide as a phone."""
     page.set_viewport_size({"width": width, "height": 800})
     open_ready(page, path)
     press(page, "Step")
     expect_step(page, "1")
-    page.mouse.click(width - 15, 400)
 
 
 NAMELESS = "all => all.filter(each => !(each.textContent.trim() || each.ariaLabel)).map(each => each.outerHTML)"
@@ -176,20 +236,25 @@ NAMELESS = "all => all.filter(each => !(each.textContent.trim() || each.ariaLabe
 def test_on_a_phone_nothing_is_cut_and_every_button_has_a_name(page: Page) -> None:
     step_on_phone(page, "/social", 360)
     assert page.locator(".v-toolbar__title").evaluate_all(CUT) == []
-    turn_to(page, "What if")
+    turn_to(page, "Experiment")
     last = page.locator(".v-btn-toggle:visible button").last.bounding_box()
     assert last is not None
     assert last["x"] + last["width"] <= 360
     turn_to(page, "Agents")
     assert page.locator("button").evaluate_all(NAMELESS) == []
-    press(page, "Show or hide the controls")
 
 
-def test_on_a_phone_a_tap_beside_the_controls_leads_to_the_model(page: Page) -> None:
-    step_on_phone(page, "/fast", 390)
-    tab = page.get_by_role("tab", name="Measures")
-    tab.click()
-    expect(tab).to_have_attribute("aria-selected", "true")
+def test_parameters_fold_on_a_wide_page_and_unfold_on_a_phone(page: Page) -> None:
+    step_on_phone(page, "/rules", 390)
+    seed = page.get_by_label("Seed")
+    expect(seed).to_be_hidden()
+    press(page, "Parameters")
+    expect(seed).to_be_visible()
+    page.set_viewport_size(WINDOW)
+    press(page, "Parameters")
+    expect(seed).to_be_hidden()
+    press(page, "Parameters")
+    expect(seed).to_be_visible()
 
 
 @pytest.fixture
@@ -221,8 +286,8 @@ def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) ->
 
 
 def test_what_agents_write_is_shown_and_never_run(stepped: Page) -> None:
-    for tab, place in {"Agents": ".line.reply", "Actions": "td"}.items():
-        turn_to(stepped, tab)
+    turn_to(stepped, "Agents")
+    for place in (".line.reply", "td"):
         hostile = stepped.locator(place, has_text="<img src=x onerror='window.hacked = true'> {{ 7 * 7 }} hello")
         expect(hostile.first).to_be_visible()
     assert stepped.evaluate("window.hacked") is None
@@ -244,7 +309,7 @@ def test_reset_builds_a_model_of_the_parameters(stepped: Page) -> None:
     expect_step(page, "1")
     press(page, "Reset anyway")
     expect_step(page, "0")
-    expect(page.get_by_text("Press Reset to apply changes.")).to_have_count(0)
+    expect(page.get_by_text("Press Reset to apply changes")).to_have_count(0)
     press(page, "Step")
     expect(page.locator(".tile", has_text="decisions")).to_have_text(re.compile(r"5\s*decisions"))
 
@@ -294,7 +359,6 @@ def play(page: Page, path: str) -> None:
     """Open a page, play its first agent, and make a step."""
     open_ready(page, path)
     choose(page, "Language model", "you (rules for the other agents)")
-    reset_to_choices(page)
     expect(page.get_by_text("You are playing. Press Step")).to_be_visible()
     press(page, "Step")
 
@@ -319,7 +383,8 @@ def test_a_person_answers_from_the_page(page: Page) -> None:
     expect_step(page, "1")
     expect(page.get_by_text("You are playing. Press Step")).to_be_visible()
     expect(page.get_by_text("You stand on the square.")).to_have_count(0)
-    turn_to(page, "Actions")
+    press(page, "Show everything")
+    turn_to(page, "Agents")
     expect(page.locator("td", has_text="Good evening").first).to_be_visible()
 
 
@@ -337,7 +402,8 @@ def test_a_person_does_several_things_with_figures_of_their_own(page: Page) -> N
     expect(page.get_by_text("then … (up to 1 more)")).to_be_visible()
     press(page, "Done")
     expect_step(page, "1")
-    turn_to(page, "Actions")
+    press(page, "Show everything")
+    turn_to(page, "Agents")
     expect(page.locator("tr", has_text="allocate(amount: 12.34, target: 2)")).to_be_visible()
     expect(page.locator("tr", has_text="allocate(amount: 5.0, target: 2)")).to_be_visible()
 
@@ -346,15 +412,15 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     open_ready(page, "/rules")
     page.get_by_label("Seed").fill("forty-two")
     page.get_by_label("Seed").press("Enter")
-    reset_to_choices(page)
     expect(page.get_by_text("rng is the seed, a whole number")).to_be_visible()
     press(page, "Step")
-    expect_step(page, "1")
+    expect_step(page, "0")
     page.get_by_label("Seed").fill("8")
     page.get_by_label("Seed").press("Tab")
-    reset_to_choices(page)
     expect(page.get_by_text("rng is the seed, a whole number")).to_have_count(0)
     expect(page.get_by_label("Seed")).to_have_value("8")
+    press(page, "Step")
+    expect_step(page, "1")
 
 
 def test_a_click_on_reset_is_heard_though_the_page_takes_the_seed_while_the_button_is_down(page: Page) -> None:
@@ -364,7 +430,7 @@ def test_a_click_on_reset_is_heard_though_the_page_takes_the_seed_while_the_butt
     page.get_by_label("Seed").fill("31")
     page.get_by_role("button", name="Reset", exact=True).hover()
     page.mouse.down()
-    expect(page.get_by_text("Press Reset to apply changes.")).to_be_visible()
+    expect(page.get_by_text("Press Reset to apply changes")).to_be_visible()
     page.mouse.up()
     expect_step(page, "0")
     expect(page.get_by_label("Seed")).to_have_value("31")
@@ -416,7 +482,7 @@ def test_a_seed_typed_while_a_model_plays_is_that_of_the_next_model(page: Page) 
     expect(page.get_by_label("Greeting", exact=True)).to_have_value("Hullo to YOU")
     press(page, "Step")
     expect_step(page, "1")
-    turn_to(page, "Runs")
+    turn_to(page, "Data")
     with page.expect_download() as download:
         page.get_by_role("button", name="Actions (CSV)").click()
     assert download.value.suggested_filename == "hamlet-seed-77-step-1-actions.csv"
@@ -450,14 +516,14 @@ def test_a_run_that_was_reset_is_gone_on_with(page: Page) -> None:
     open_ready(page, "/newcomer")
     page.get_by_label("Seed").fill("123")
     page.get_by_label("Seed").press("Enter")
-    reset_to_choices(page)
+    expect(page.get_by_text("seed 123.")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
     press(page, "Reset")
     expect_step(page, "0")
     page.get_by_label("Seed").fill("5")
     page.get_by_label("Seed").press("Enter")
-    turn_to(page, "Runs")
+    turn_to(page, "Data")
     page.get_by_text("seed 123").locator("xpath=..").get_by_role("button", name="Resume").click()
     expect_step(page, "1")
     expect(page.get_by_label("Seed")).to_have_value("123")
@@ -469,7 +535,7 @@ def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page
     page.get_by_label("Model", exact=True).fill("m")
     page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
     page.get_by_label("Endpoint").press("Enter")
-    reset_to_choices(page)
+    expect(page.get_by_text("Decisions by m;")).to_be_visible()
     press(page, "Play")
     alarm = page.locator(".mesa-llm-main").get_by_role("alert")
     expect(alarm).to_contain_text("All 3 decisions of step 1 failed. ServerError: the connection to")

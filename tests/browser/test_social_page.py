@@ -34,14 +34,15 @@ def search(page: Page, label: str, text: str) -> Locator:
 
 def test_the_network_is_coloured_by_what_a_visitor_picks(social: Page) -> None:
     network = social.get_by_role("img", name="Follow network")
-    before = network.get_attribute("src") or ""
+    before = social.locator(".mesa-llm-scene").inner_html()
+    expect(network).to_be_visible()
     social.locator(".v-select", has_text="Colour by").click()
     social.locator(".v-menu__content.menuable__content__active").get_by_text("followers").click()
-    expect(network).not_to_have_attribute("src", before)
+    expect(social.locator(".mesa-llm-scene")).not_to_have_js_property("innerHTML", before)
 
 
 def test_a_feed_leads_to_a_thread_and_an_author_to_its_feed(social: Page) -> None:
-    turn_to(social, "Feed")
+    turn_to(social, "Agents")
     search(social, "Feed of", "7 ·").first.click()
     expect(social.locator(".feed")).to_contain_text("and follows 3")
     post = social.locator(".feed .post").last
@@ -54,33 +55,33 @@ def test_a_feed_leads_to_a_thread_and_an_author_to_its_feed(social: Page) -> Non
 
 
 def test_a_cascade_stands_beside_a_real_one_from_a_file(social: Page) -> None:
-    turn_to(social, "Feed")
+    turn_to(social, "Agents")
     social.locator(".feed").get_by_role("button", name="Cascade").first.click()
-    expect(social.get_by_role("tab", name="Cascades")).to_have_attribute("aria-selected", "true")
-    spread = social.get_by_role("img", name="Spread of post")
-    before = spread.get_attribute("src") or ""
+    expect(social.get_by_role("tab", name="Data")).to_have_attribute("aria-selected", "true")
+    spread = social.get_by_role("img", name="users reached")
+    expect(spread).to_be_visible()
     curves = {name: [1, 2] for name in ("scale", "depth", "max_breadth")}
     curves |= {f"{name}_time": [0, 60] for name in curves}
     upload = social.get_by_label("Upload a real cascade")
     upload.set_input_files({"name": "broken.json", "mimeType": "application/json", "buffer": b"{}"})
     expect(social.get_by_role("alert")).to_contain_text("broken.json: found nothing under 'scale'")
-    expect(spread).to_have_attribute("src", before)
+    expect(social.locator(".mesa-llm-legend").get_by_text("a", exact=True)).to_have_count(0)
     upload.set_input_files({"name": "a.json", "mimeType": "application/json", "buffer": json.dumps(curves).encode()})
     expect(social.get_by_role("alert")).to_have_count(0)
-    expect(spread).not_to_have_attribute("src", before)
+    expect(social.locator(".mesa-llm-legend").get_by_text("a", exact=True)).to_have_count(3)
 
 
 def test_posts_are_searched_on_the_server(social: Page) -> None:
-    turn_to(social, "Cascades")
+    turn_to(social, "Data")
     found = search(social, "Cascade of post", "three years")
     expect(found.last).to_contain_text("Three years ago")
     number = found.last.inner_text().partition(" ")[0]
     found.last.click()
-    expect(social.get_by_role("img", name=f"Cascade of post {number}", exact=True)).to_be_visible()
+    expect(social.get_by_role("img", name=f"Cascade of post {number} by")).to_be_visible()
 
 
 def test_an_agent_is_interviewed_and_nothing_is_asked_without_a_click(social: Page) -> None:
-    turn_to(social, "Interview")
+    turn_to(social, "Agents")
     expect(social.get_by_text("No questions yet.")).to_be_visible()
     press(social, "Ask")
     expect(social.get_by_role("alert")).to_have_text("Enter a question first.")
@@ -94,7 +95,7 @@ def test_an_agent_is_interviewed_and_nothing_is_asked_without_a_click(social: Pa
 
 
 def test_tables_turn_their_pages(social: Page) -> None:
-    turn_to(social, "Actions")
+    turn_to(social, "Agents")
     expect(social.get_by_text("1–30 of")).to_be_visible()
     newest = social.locator("td").first.inner_text()
     social.get_by_role("button", name="Older").click()

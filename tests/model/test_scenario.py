@@ -151,6 +151,22 @@ def test_what_a_page_and_a_list_need_comes_from_the_fields() -> None:
     assert TownModel(wage="3.5", mood="").scenario.to_dict().items() >= {"wage": 3.5, "mood": None}.items()
 
 
+class SoundScenario(LLMScenario):
+    """Parameters whose defaults lie beside the marks of a hundred steps, or of the step that is asked for."""
+
+    pitch: Annotated[float, Slider(30.0, 400.0)] = 100.0
+    volume: Annotated[float, Slider(0.0, 0.5, 0.05)] = 0.125
+    voices: Annotated[int, Slider(5, 200, 5)] = 12
+    length: Annotated[float, Slider(0.0, 1.0)] = 2.5
+
+
+def test_a_slider_has_a_mark_at_the_default() -> None:
+    sliders = controls(type("SoundModel", (LLMModel,), {"scenario_class": SoundScenario}))
+    steps = [sliders[name]["step"] for name in ("pitch", "volume", "voices", "length")]
+    assert steps == pytest.approx([1.0, 0.025, 1, 0.025])
+    assert sliders["length"]["max"] == 2.5
+
+
 def test_the_signature_shows_parameters_and_options() -> None:
     taken = inspect.signature(TownModel).parameters
     assert list(taken)[:4] == ["scenario", "n_agents", "wage", "mood"]

@@ -547,7 +547,7 @@ def test_a_judge_whose_provider_nobody_knows_is_found_before_anybody_speaks(disc
 # -- what is shown and written
 
 
-def test_the_chat_shows_who_kept_silent_and_why_newest_first() -> None:
+def test_the_chat_shows_who_kept_silent_and_why_oldest_first() -> None:
     model = DiscussionModel(config="trolley", rng=3)
     room = model.sessions[0].room
     lena, oskar, *_ = room.members
@@ -558,9 +558,9 @@ def test_the_chat_shows_who_kept_silent_and_why_newest_first() -> None:
     room.say(lena, "Oskar?")
     items = chat_items(model.sessions[0])
     assert [(item["name"], item["is_silence"], item["text"]) for item in items] == [
-        ("Lena", False, "Oskar?"),
-        ("Oskar", True, "I listen."),
         ("Lena", False, "<b>Well</b>"),
+        ("Oskar", True, "I listen."),
+        ("Lena", False, "Oskar?"),
     ]
     shown = markup(CHAT, topic="", lines="2 messages", silences="1 silence", now="", end="", items=items)
     assert "&lt;b&gt;Well&lt;/b&gt;" in shown

@@ -193,13 +193,15 @@ def test_leaving_the_page_stops_its_audit(tmp_path: Path) -> None:
     assert auditor.note.startswith("Stopped.")
 
 
-def test_the_tab_comes_after_branches_where_audits_can_run() -> None:
-    def show(model: LLMModel) -> None: ...
+def test_audits_stand_after_branches_where_they_can_run() -> None:
+    def audit(model: LLMModel) -> None: ...
 
-    titles = list(tabs_of([], None, show, show))
-    assert titles[titles.index("What if") + 1] == "Experiment"
-    assert titles[-1] == "Runs"
-    assert "Experiment" not in tabs_of([], None, show)
+    def runs(model: LLMModel) -> None: ...
+
+    tabs = tabs_of([], None, runs, audit)
+    assert [one.heading for one in tabs["Experiment"]] == ["News", "What if", "Audit"]
+    assert tabs["Data"][-1] == (runs, "Runs")
+    assert audit not in [one.component for one in tabs_of([], None, runs)["Experiment"]]
 
 
 # -- reports of strangers

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from importlib.metadata import distribution
 from io import BytesIO
 from itertools import combinations
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as PlainFigure
 from mesa.datacollection import DataCollector
-from mesa.discrete_space import FixedAgent
+from mesa.discrete_space import FixedAgent, OrthogonalMooreGrid
+from mesa.visualization.components import PropertyLayerStyle
 from PIL import Image
 
 from mesa_llm.registry import find_models
-from mesa_llm.viz.components.space import has_space, plain_renderer, portray, redraw, rendered
-from mesa_llm.viz.render.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
+from mesa_llm.viz.components.plots import LIBRARY
+from mesa_llm.viz.components.space import has_space, is_scene, plain_renderer, portray, redraw, rendered, scene_of
+from mesa_llm.viz.render.figures import cost_charts, enlarge, measure_chart, measure_text, numbers_of
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.render.network import lay_out, network_figure, spots_on
-from mesa_llm.viz.render.style import Figure, literal, picture_of
+from mesa_llm.viz.render.network import lay_out, network_scene, spots_on
+from mesa_llm.viz.render.style import COLOURS, DARK_COLOURS, Figure, literal, picture_of
 from tests.browser.apps.village import Village
 from tests.processes import run
 
@@ -62,23 +68,68 @@ def test_a_measure_is_drawn_over_its_own_steps_with_room_above_it(collects_at_st
     if collects_at_start:
         model.datacollector.collect(model)
     model.run_for(2)
-    axes: Any = measure_figure("mood")(model).axes[0]
-    assert list(axes.lines[0].get_xdata()) == [0, 1, 2][not collects_at_start :]
-    assert axes.get_ylim()[1] > 5.2
+    chart = measure_chart(model, "mood")
+    assert chart.series[0].at == [0, 1, 2][not collects_at_start :]
+    assert chart.figure().axes[0].get_ylim()[1] > 5.2
 
 
-def test_a_measure_that_was_not_always_known_is_drawn() -> None:
+def test_a_value_that_is_missing_is_not_zero() -> None:
     model = stepped()
     model.datacollector.model_vars["greetings"][:2] = [None, float("nan")]
-    figure = measure_figure("greetings")(model)
-    assert picture_of(figure).startswith(PNG)
-    assert title_of(figure) == "Greetings"
+    chart = measure_chart(model, "greetings")
+    assert [value for _, value in chart.data()["series"][0]["points"]][:2] == [None, None]
+    assert chart.table().splitlines()[:2] == ["Step,Greetings", "0,"]
+    assert picture_of(chart.figure()).startswith(PNG)
 
 
-def test_what_a_run_costs_is_one_figure() -> None:
-    figure = cost_figure(stepped(llm="scripted"))
-    assert len(figure.axes) == 5
-    assert b"<svg" in picture_of(figure, "svg")
+def test_each_cost_of_a_run_has_a_chart() -> None:
+    charts = cost_charts(stepped(llm="scripted"))
+    assert [chart.title for chart in charts.values()][-1] == "Time for each step"
+    assert b"<svg" in picture_of(charts["seconds"].figure(), "svg")
+
+
+class Measured(Village):
+    """A village with measures.
+
+    Attributes:
+        n_moves: Number of moves in the last step, of
+            all villagers. Not more.
+    """
+
+    measures = {"wage": "Mean wage, in dollars"}  # noqa: RUF012
+    n_moves = 1
+
+    @property
+    def calm(self) -> float:
+        """Share of villagers who are calm: 1 if all are."""
+        return 0.5
+
+
+def test_a_measure_is_called_what_the_model_says_it_is() -> None:
+    model = Measured(rng=1)
+    model.datacollector = DataCollector({"n": "n_moves", "calm": "calm", "wage": lambda model: 7, "n_x": lambda m: 1})
+    model.datacollector.collect(model)
+    texts = [measure_text(model, name) for name in ("n", "calm", "n_x")]
+    moves = "Number of moves in the last step, of all villagers"
+    assert texts == [moves, "Share of villagers who are calm", "Number of x"]
+    chart = measure_chart(model, "wage")
+    assert (chart.title, chart.y) == ("Mean wage", "dollars")
+
+
+def test_colours_of_charts_stand_out_from_light_and_dark_pages() -> None:
+    def luminance(colour: str) -> float:
+        parts = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+        return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
+
+    for colours, ground in ((COLOURS, "#ffffff"), (DARK_COLOURS, "#1e1e1e")):
+        for colour in colours:
+            low, high = sorted((luminance(colour), luminance(ground)))
+            assert (high + 0.05) / (low + 0.05) >= 3, colour
+
+
+def test_the_library_that_draws_charts_is_served_from_an_installed_package() -> None:
+    files = [str(file) for file in distribution("solara-assets").files or ()]
+    assert any(file.endswith(LIBRARY) for file in files)
 
 
 def test_names_in_code_are_written_as_words_and_keep_their_capitals() -> None:
@@ -99,6 +150,41 @@ def test_agents_on_a_drawn_space_can_be_clicked_where_they_stand() -> None:
     assert has_space(model)
     assert [spot.name for spot in spots] == [f"{number} · Villager {number}" for number in (1, 2, 3, 4)]
     assert all(0 < spot.x < 100 and 0 < spot.y < 100 for spot in spots)
+
+
+def test_a_space_is_drawn_from_the_portrayals_of_a_renderer_with_names_cells_and_layers() -> None:
+    model: Any = stepped()
+    renderer = rendered(plain_renderer, model)
+    assert is_scene(renderer)
+    network = scene_of(renderer, model)
+    assert [each.name for each in network.agents] == [f"{number} · Villager {number}" for number in (1, 2, 3, 4)]
+    assert len(network.ties) == 4
+    model.grid = OrthogonalMooreGrid((3, 2), random=model.random)
+    model.grid.create_property_layer("grass", default_value=0)
+    setattr(model.grid[2, 1], "grass", 1)  # noqa: B010
+    for villager in model.agents:
+        villager.cell = model.grid[0, 0]
+
+    def greened(model: Any) -> Any:
+        return plain_renderer(model).setup_propertylayer(PropertyLayerStyle(colormap="Greens", colorbar=False))
+
+    grid = scene_of(rendered(greened, model), model)
+    assert [cell.coordinate for cell in grid.cells] == [(0, 1), (1, 1), (2, 1), (0, 0), (1, 0), (2, 0)]  # north is up
+    assert [index for index, fill in enumerate(grid.fills) if fill == max(grid.fills, key=grid.fills.count)] == [
+        0,
+        1,
+        3,
+        4,
+        5,
+    ]
+    assert {(each.x, each.y) for each in grid.agents} == {(0.5, 1.5)}
+
+
+def test_what_matplotlib_alone_can_draw_is_left_to_it() -> None:
+    model = stepped()
+    renderer = rendered(plain_renderer, model)
+    renderer.post_process = lambda axes: axes.set_title("Mine")
+    assert not is_scene(renderer)
 
 
 def test_what_thinks_is_drawn_above_what_does_not() -> None:
@@ -138,14 +224,14 @@ def test_agents_keep_their_places_when_ties_change_and_newcomers_find_theirs() -
 
 
 def test_ties_are_drawn_between_agents_of_the_model_alone() -> None:
-    figure, places = network_figure(stepped(), lambda model: [(1, 2), (1, 77)], portray, "Friends")
-    assert len(figure.axes[0].collections[0].get_paths()) == 1
-    assert [place.agent.unique_id for place in places] == [1, 2, 3, 4]
+    scene = network_scene(stepped(), lambda model: [(1, 2), (1, 77)], portray, "Friends")
+    assert len(scene.ties) == 1
+    assert [each.agent.unique_id for each in scene.agents] == [1, 2, 3, 4]
 
 
 def test_names_of_agents_who_stand_close_do_not_overlap() -> None:
     places = {1: (0.0, 0.0), 2: (0.03, 0.01), 3: (1.0, 1.0), 4: (-1.0, -1.0)}
-    figure, _ = network_figure(stepped(), lambda model: [], portray, positions=places)
+    figure = network_scene(stepped(), lambda model: [], portray, positions=places).figure()
     figure.draw_without_rendering()
     names: Any = figure.axes[0].texts
     first, second, *_ = (name.get_window_extent() for name in names)
@@ -155,7 +241,7 @@ def test_names_of_agents_who_stand_close_do_not_overlap() -> None:
 def test_names_in_a_dense_network_cross_no_other() -> None:
     model = stepped(n_agents=24)
     ties = [(first + 1, second + 1) for first, second in nx.gnp_random_graph(24, 0.2, seed=2).edges]
-    figure, _ = network_figure(model, lambda _: ties, portray)
+    figure = network_scene(model, lambda _: ties, portray).figure()
     picture_of(figure)
     boxes = [name.get_window_extent() for name in figure.axes[0].texts]
     assert sum(first.overlaps(second) for first, second in combinations(boxes, 2)) == 0
@@ -177,7 +263,7 @@ def test_every_number_that_a_model_collects_is_drawn(entry) -> None:
     model = entry.load()(rng=1)
     model.run_for(2)
     for name in numbers_of(model)[0]:
-        figure = measure_figure(name)(model)
-        figure.set_layout_engine("none")  # to lay out one plot takes as long as to draw it, and reads no numbers
-        figure.draw_without_rendering()
-        assert title_of(figure)
+        chart = measure_chart(model, name)
+        assert chart.title
+        json.dumps(chart.data(), allow_nan=False)
+        assert chart.table()

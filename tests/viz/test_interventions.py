@@ -75,6 +75,6 @@ def test_a_page_is_drawn_while_a_branch_makes_the_steps_of_its_run_again(monkeyp
     model, desk = WithVisitor(2, rng=1), InterventionRunner()
     model.run_for(2)
     monkeypatch.setattr(WithVisitor, "original", model)
-    desk.branch(model, None, 1)
+    desk.branch(model, News(text="x"), 1)
     assert finished(desk).error == ""
     assert set(WithVisitor.looks) == {2}

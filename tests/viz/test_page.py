@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ipyvue
 import ipyvuetify
 import pytest
 import reacton
@@ -26,19 +27,20 @@ from mesa_llm.errors import BudgetExceeded, ConfigError
 from mesa_llm.llm.human.forms import FormField, offers_of
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
 from mesa_llm.llm.local.profile import CAPABLE
-from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
+from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
-from mesa_llm.viz.components.controls import tiles_of
+from mesa_llm.viz.components.controls import is_priced, tiles_of
 from mesa_llm.viz.components.human import HumanPanel, button_names
 from mesa_llm.viz.components.inspector import AgentInspector
-from mesa_llm.viz.components.page_state import PageState
+from mesa_llm.viz.components.page_state import PageState, page_state
 from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.components.run_settings import controls_of, defaults, value_label
 from mesa_llm.viz.components.runs import Reopen, Runs
-from mesa_llm.viz.components.tables import ActionTable
+from mesa_llm.viz.components.tables import ActionTable, MeasureTable
 from mesa_llm.viz.render.agents import portrait
+from mesa_llm.viz.render.markup import plain, prose
 from mesa_llm.viz.render.trace import MAX_CHARACTERS, action_row, agent_steps, call_text, decision_text, shortened
-from mesa_llm.viz.server.page import _Component, initial_settings, tabs_of
+from mesa_llm.viz.server.page import TabComponent, _Component, initial_settings, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
 from mesa_llm.viz.session.refresh import CHECK_S, watch
 from mesa_llm.viz.session.run_settings import RunSettings, accepts, offered_llms, public_address
@@ -50,6 +52,7 @@ from mesa_llm.viz.session.status import status
 from tests.browser.apps.village import HOSTILE, Village, Villager, renderer, say
 from tests.browser.attacker import Endpoint, serving
 from tests.pot import Payer, PotModel
+from tests.viz.test_plain_models import texts_of
 
 PATIENCE_S = 10.0
 
@@ -388,6 +391,12 @@ class Restless:
     def rest(self) -> None:
         """Go on all the same."""
 
+    def note_shown(self, drawn: int | None) -> None:
+        """Go on all the same."""
+
+    def catch_up(self) -> None:
+        """Go on all the same."""
+
     @property
     def state(self) -> tuple[object, ...]:
         """Change all the time."""
@@ -409,6 +418,21 @@ def test_a_page_that_is_slow_to_draw_gets_done_although_there_is_always_more_to_
     end()
     assert len(drawings) < 6
     context.close()
+
+
+def test_a_model_that_plays_is_never_more_than_one_step_ahead_of_its_page() -> None:
+    runner = Runner(Village(rng=1), pause_s=0)
+    runner.shown = runner.drawn
+    runner.start()
+    for step in (1, 2):
+        until(lambda step=step: runner.model.time == step)
+        time.sleep(0.05)
+        assert runner.model.time == step
+        runner.shown = runner.drawn
+    runner.shown = None  # the page is left
+    until(lambda: runner.model.time > 3)
+    runner.close()
+    wait_until_closed(10)
 
 
 # -- what is chosen
@@ -620,7 +644,8 @@ def test_a_slider_has_room_for_the_value_that_a_page_begins_with() -> None:
     assert [whole.with_place_for(value) for value in (20, None)] == [whole, whole]
     shown = whole.with_place_for(503)
     assert (shown.minimum, shown.maximum, shown.step) == (5, 503, 1)
-    assert share.with_place_for(0.25).step == 0
+    assert share.with_place_for(0.25).step == 0.05
+    assert share.with_place_for(0.1234567891).step == 0
 
 
 def test_a_page_begins_with_the_parameters_that_it_is_given() -> None:
@@ -636,6 +661,51 @@ def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
     assert session.runner
     assert session.runner.model is old
     session.close()
+
+
+def chosen(session: PageSession, choice: RunSettings) -> Any:
+    """Choose settings, and return the model after the page has caught up with the choice."""
+    session.want(choice)
+    until(lambda: session.catch_up() or session._wanted is None)  # pyright: ignore[reportPrivateUsage]
+    assert session.runner
+    return session.runner.model
+
+
+def test_a_choice_counts_at_once_before_the_first_step_and_then_after_reset() -> None:
+    session = PageSession(PotModel, RunSettings(seed="1"))
+    assert len(chosen(session, RunSettings(seed="1", parameters={"n_agents": 2})).agents) == 2
+    session.start(RunSettings(seed="1", parameters={"n_agents": 3}), 1)
+    runner: Any = session.runner
+    until(lambda: runner.model.time == 1 and not runner.busy)
+    assert len(runner.model.agents) == 3
+    later = RunSettings(seed="8", parameters={"n_agents": 5})
+    assert len(chosen(session, later).agents) == 3
+    assert later.changes_from(session.built_from, labels={"n_agents": "Payers"}) == ["seed 8", "Payers: 5"]
+    session.close()
+
+
+def test_no_step_is_made_with_other_settings_than_those_that_were_chosen() -> None:
+    session = PageSession(PotModel, RunSettings(seed="1"))
+    session.start(RunSettings(seed="forty-two"), 1)
+    assert session.runner
+    assert ("rng is the seed" in session.error, session.runner.busy, session.runner.model.now) == (True, False, 1)
+    session.start(RunSettings(seed="2"), 1)
+    assert session.error == ""
+    session.close()
+
+
+def test_news_sent_before_the_first_step_is_not_lost_by_a_choice() -> None:
+    session = PageSession(PotModel, RunSettings(seed="1"))
+    assert session.runner
+    session.runner.model.inject("The pot is new.")
+    assert len(chosen(session, RunSettings(seed="2")).interventions.log) == 1
+    session.close()
+
+
+def test_what_differs_between_settings_is_told_without_secrets() -> None:
+    key = RunSettings("other", "m", "http://u:pass@host/v1", "sk-1", reasoning="first", max_dollars=2.0)
+    text = "; ".join(key.changes_from(RunSettings()))
+    assert text == "decisions by m; another endpoint or key; reasoning: first, in a separate request; maximum cost $2"
 
 
 def test_a_page_without_any_model_says_why() -> None:
@@ -718,14 +788,86 @@ def test_the_meter_marks_failures_and_tells_of_the_log_only_if_it_was_used() -> 
     tiles = {tile.what: tile for tile in tiles_of(Usage(calls=2, prompt_tokens=1200, failures=1), 5)}
     assert (tiles["tokens"].number, tiles["failed"].mood) == ("1,200", "failed")
     assert "replayed" not in tiles
+    assert tiles_of(Usage(calls=1), 1, is_priced=False)[4] == ("–", "price unknown", "")
+
+
+def test_a_reply_without_a_price_did_not_cost_nothing() -> None:
+    free, unknown = (
+        PotModel(1, llm=ScriptedLLM(lambda _, price=price: Reply("x", dollars=price))) for price in (0.0, None)
+    )
+    for model in (free, unknown):
+        model.step()
+    assert (is_priced(free, free.usage), is_priced(unknown, unknown.usage)) == (True, False)
+
+
+def test_a_missing_measure_is_a_dash() -> None:
+    model = PotModel(1, rng=1)
+    model.datacollector.model_vars["coins"][:] = [None, 1234.5, float("nan")]
+    html = texts_of(MeasureTable(model))
+    assert html.count(">–<") == 2
+    assert ">1,234<" in html
+
+
+def test_a_click_on_an_action_opens_its_agent_at_its_step() -> None:
+    model = Village(rng=1)
+    model.run_for(2)
+    page = PageState()
+    _, context = reacton.render(provided(page, ActionTable(model)), handle_error=False)
+    clickable = next(
+        one for one in context.find(VueTemplate).widgets if "data-pick" in str(one.get_state().get("html"))
+    )
+    clickable._handle_event(None, {"event": "pick", "data": "row 4"}, [])  # pyright: ignore[reportPrivateUsage]
+    agent_id = model.runlog.latest("actions", 5)[0][4]["agent"]
+    assert (page.tab.value, page.selected("agent").value, page.step.value) == ("Agents", agent_id, 1)
+    context.close()
+
+
+@component
+def provided(page: PageState, shown: Any) -> Any:
+    """Show an element on a page with this state."""
+    page_state.provide(page)
+    return solara.Column(children=[shown])
+
+
+def test_backticks_and_asterisks_of_a_readme_are_set_as_code_and_bold() -> None:
+    assert prose("Set `n < 2`, **not** 3.") == "Set <code>n &lt; 2</code>, <b>not</b> 3."
+    assert plain("Set `n`, **not** m.") == "Set n, not m."
+
+
+def test_while_a_person_plays_nothing_is_shown_that_an_agent_may_not_know() -> None:
+    def secret(model: Any) -> Any:
+        return solara.Text("the true chance")
+
+    def public(model: Any) -> Any:
+        return solara.Text("the price")
+
+    page = LLMPage(
+        Village, model_params={"n_agents": 2}, llm="human", components=[secret, public], players_see=[public]
+    )
+    _, context = reacton.render(solara.AppLayout(children=[page]), handle_error=False)
+
+    def has(text: str) -> bool:
+        return any(text in map(str, one.children) for one in context.find(ipyvue.Html).widgets)
+
+    assert (has("the true chance"), len(context.find(ipyvuetify.Tab))) == (False, 0)
+    lift = next(one for one in context.find(ipyvuetify.Btn).widgets if one.children[-1] == "Show everything")
+    lift.fire_event("click", {})
+    assert len(context.find(ipyvuetify.Tab)) == 5
+    context.close()
 
 
 def test_components_stand_on_the_tabs_they_name() -> None:
     def plot(model: Any) -> None: ...
 
     tabs = tabs_of([(plot, 0), (plot, 2), (plot, "Feed")])
-    always = ["Measures", "Agents", "Actions", "News", "What if", "Report", "About"]
-    assert list(tabs) == ["Model", "Page 2", "Feed", *always]
+    assert list(tabs) == ["Model", "Page 2", "Feed", "Agents", "Data", "Experiment", "About"]
+
+
+def test_a_component_stands_on_one_of_the_five_tabs_under_its_heading() -> None:
+    def table(model: Any) -> None: ...
+
+    assert tabs_of([(table, "Data", "Trades")])["Data"][0] == (table, "Trades")
+    assert list(tabs_of([])) == ["Model", "Agents", "Data", "Experiment", "About"]
 
 
 def test_a_table_reads_only_the_page_that_is_shown() -> None:
@@ -902,7 +1044,7 @@ def _Unlucky(model: Village) -> None:
 
 def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(caplog: pytest.LogCaptureFixture) -> None:
     model = Village(rng=1)
-    _, context = reacton.render(_Component(_Unlucky, model), handle_error=False)
+    _, context = reacton.render(_Component(TabComponent(_Unlucky), model), handle_error=False)
     shown: list[bool] = []
     for _ in range(3):
         shown.append(len(context.find(ipyvuetify.Alert)) > 0)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import threading
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
-from matplotlib.image import imread
 
 from mesa_llm import ScriptedLLM
 from mesa_llm.errors import ConfigError
@@ -17,11 +14,10 @@ from mesa_llm.records import Request
 from mesa_llm.testing import honest
 from mesa_llm.viz.components.autocomplete import Suggestion, options_in
 from mesa_llm.viz.render.markup import markup
-from mesa_llm.viz.render.style import picture_of
 from mesa_llm.viz.session.interviews import MAX_QUESTION, InterviewQueue, Waiting, interviews_with
 from mesa_llm.viz.session.rw_lock import lock_of
-from mesa_llm.viz.social.cascade import COLOURS, MAX_SHARERS, cascade_figure, read_text, root_of, spread_figure, tree_of
-from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_figure
+from mesa_llm.viz.social.cascade import MAX_SHARERS, MEASURES, cascade_chart, read_text, root_of, spread_charts, tree_of
+from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_scene
 from mesa_llm.viz.social.reader import feed_values
 from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.state import MAX_TEXT
@@ -80,19 +76,9 @@ def test_a_large_cascade_is_drawn_in_part_and_says_so() -> None:
     world = world_of(MAX_SHARERS + 20)
     for user in range(2, MAX_SHARERS + 21):
         world.repost(user, 1)
-    figure, nodes = cascade_figure(world, 1)
-    assert len(nodes) == MAX_SHARERS + 1
-    assert f"the first {MAX_SHARERS} of {MAX_SHARERS + 19}" in figure.axes[0].get_title(loc="left")
-
-
-def test_users_of_a_large_cascade_do_not_cover_each_other() -> None:
-    world = world_of(MAX_SHARERS)
-    for user in range(2, MAX_SHARERS + 1):
-        world.repost(user, 1)
-    picture = imread(BytesIO(picture_of(cascade_figure(world, 1)[0])))
-    violet = np.array(to_rgb(COLOURS[0]))
-    rows = np.abs(picture[:, :, :3] - violet).max(axis=2).min(axis=1) < 0.1
-    assert np.count_nonzero(rows) > 0.5 * len(rows)
+    chart = cascade_chart(world, 1)
+    assert len(chart.series[1].values) == MAX_SHARERS + 1
+    assert f"the first {MAX_SHARERS} of {MAX_SHARERS + 19}" in chart.note
 
 
 def test_a_spread_stands_beside_a_real_one_minute_by_minute() -> None:
@@ -101,10 +87,9 @@ def test_a_spread_stands_beside_a_real_one_minute_by_minute() -> None:
     world.repost(2, 1)
     world.end_step()
     real = SpreadCurves(np.array([1.0, 4.0]), np.array([0.0, 1.0]), np.array([0.0, 3.0]))
-    alone, beside = spread_figure(world, 1), spread_figure(world, 1, {"real": real})
-    assert [np.asarray(line.get_ydata()).tolist() for line in alone.axes[0].lines] == [[1, 2]]
-    assert [np.asarray(line.get_ydata()).tolist() for line in beside.axes[0].lines] == [[1, 1, 1, 2], [1, 4]]
-    assert [text.get_text() for text in beside.legends[0].get_texts()] == ["post 1", "real"]
+    alone, beside = (spread_charts(world, 1, curves)[MEASURES[0]] for curves in (None, {"real": real}))
+    assert [each.values for each in alone.series] == [[1, 2]]
+    assert [(each.name, each.values) for each in beside.series] == [("post 1", [1, 1, 1, 2]), ("real", [1, 4])]
 
 
 def test_a_file_that_holds_no_cascade_is_named_as_its_visitor_calls_it() -> None:
@@ -123,18 +108,17 @@ def test_follows_that_began_during_the_run_are_drawn() -> None:
     colourings = colourings_of(model, {})
     assert list(colourings) == [TONE, ACTIVITY, "followers"]
     for name, colouring in colourings.items():
-        figure, places = follow_figure(model, name, colouring)
-        old, new = (len(lines.get_paths()) for lines in figure.axes[0].collections[:2])
-        assert (old, new, len(places)) == (before, 1, 6)
+        scene = follow_scene(model, name, colouring)
+        assert (len(scene.ties), len(scene.new_ties), len(scene.agents)) == (before, 1, 6)
 
 
 def test_of_many_users_the_most_connected_are_drawn_and_the_picture_says_so() -> None:
     model = SocialModel(n_agents=MAX_USERS + 30, rng=1)
-    figure, places = follow_figure(model, ACTIVITY, colourings_of(model, {})[ACTIVITY])
-    drawn = {place.agent.n_followers for place in places}
-    assert len(places) == MAX_USERS
+    scene = follow_scene(model, ACTIVITY, colourings_of(model, {})[ACTIVITY])
+    drawn = {each.agent.n_followers for each in scene.agents}
+    assert len(scene.agents) == MAX_USERS
     assert max(user.n_followers for user in model.agents) in drawn
-    assert f"the {MAX_USERS} most connected" in figure.axes[0].get_title(loc="left")
+    assert f"the {MAX_USERS} most connected" in scene.note
 
 
 # -- pickers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,12 +14,14 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.engine.engine import Engine
+from mesa_llm.errors import ConfigError
 from mesa_llm.model.cost_estimate import CAVEAT
 from mesa_llm.model.recording import Recording
 from mesa_llm.records import Usage
 from mesa_llm.text import counted
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import PageState, use_page
+from mesa_llm.viz.render.mesa_adapter import runlog_of
 from mesa_llm.viz.session.cost_estimate import summary
 from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import PLAY_S, Runner
@@ -28,32 +31,94 @@ from mesa_llm.viz.session.status import description_of, done, playback_status, p
 PAUSES = MappingProxyType({"none": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0})
 """Pause between two steps while playing: label → seconds."""
 
+RECENT_CALLS = 5
+"""Number of latest replies whose price is looked at."""
+
 ESTIMATED_STEPS: tuple[int, ...] = (1, 10, 50, 100)
 """Numbers of steps to estimate the cost for."""
 
 
 @component
-def Controls(session: PageSession, choice: solara.Reactive[RunSettings]) -> None:
-    """Show the buttons, the current step, and its progress.
+def Controls(
+    session: PageSession, choice: solara.Reactive[RunSettings], labels: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Show the current step with the decisions, failures and cost so far, the buttons, and what Step will use.
 
     Args:
         session: The session.
-        choice: Settings of the run that Reset starts.
+        choice: Settings that the visitor has chosen.
+        labels: Parameter → its label.
     """
     page = use_page(session)
     page.use_moment()
+    is_asked, confirm = use_state(False)
     runner = session.runner
-    with solara.Column(gap="8px"):
+    calls = 0 if runner is None else runner.model.usage.calls
+    is_changed = choice.value != session.built_from and not session.is_untouched
+
+    def reset() -> None:
+        confirm(False)
+        session.build(choice.value)
+
+    with solara.Div():  # not a column, which would leave gaps
+        with solara.Div(classes=["mesa-llm-run"]):
+            if runner is not None:
+                solara.Text(f"Step {done(runner.model)}", classes=["mesa-llm-time"])
+            with solara.Div(classes=["mesa-llm-buttons"]):
+                if runner is not None:
+                    _Buttons(page, session, runner, choice, session.state)
+                solara.Button(  # stays in place while the lines below change: a new button would miss a click
+                    "Reset",
+                    icon_name="mdi-restore",
+                    on_click=(lambda: confirm(True)) if calls and not is_asked else reset,
+                    color="warning" if is_changed else None,
+                    outlined=not is_changed,
+                    disabled=is_asked,
+                )
+            if runner is not None:
+                CostMeter(runner.model)
+        if is_asked and runner is not None:
+            with solara.Warning(reset_warning(runner.model), dense=True, icon=False):
+                solara.Button("Reset anyway", on_click=reset, color="warning", small=True)
+                solara.Button("Cancel", on_click=lambda: confirm(False), text=True, small=True)
         if runner is not None:
-            solara.Text(f"Step {done(runner.model)}", classes=["mesa-llm-time"])
-            _Buttons(page, runner, session.state)
-        _Reset(session, choice)
-        if runner is not None:
-            solara.ProgressLinear(progress(runner) if runner.busy else False)
-            solara.Text(status(runner), classes=["mesa-llm-status"])
-            if (left := session.previous.log) is not None and not done(runner.model):
-                text = f"Your last run was saved: resume it on the Runs tab ({left.name})."
-                solara.Text(text, classes=["mesa-llm-hint"])
+            _Progress(progress(runner) if runner.busy else False)
+            with solara.Div(classes=["mesa-llm-said"]):
+                solara.Text(status(runner), classes=["mesa-llm-status"])
+                solara.Text(decided_by(session.built_from, session.llm_labels), classes=["mesa-llm-hint"])
+                if (left := session.previous.log) is not None and not done(runner.model):
+                    text = f"Your last run was saved: resume it on the Data tab ({left.name})."
+                    solara.Text(text, classes=["mesa-llm-hint"])
+        if is_changed:
+            changes = "; ".join(choice.value.changes_from(session.built_from, session.llm_labels, labels))
+            text = f"Step goes on with the settings of this run. Press Reset to apply changes: {changes}."
+            solara.Text(text, classes=["mesa-llm-changed"])
+
+
+@component
+def _Progress(value: float | bool) -> None:
+    with solara.Div(classes=["mesa-llm-progress"]):
+        vuetify.ProgressLinear(
+            value=0 if value is True else value,
+            indeterminate=value is True,
+            active=value is not False,
+            attributes={"aria-label": "Progress of the step"},
+        )
+
+
+def decided_by(settings: RunSettings, llm_labels: Mapping[str, str]) -> str:
+    """Describe who decides in a run, and its seed.
+
+    Args:
+        settings: Settings of the run.
+        llm_labels: Language model → its label.
+    """
+    fixed = settings.parameters.get("llm")  # by the page, in its model_params
+    decider = (
+        settings.decider(llm_labels) if fixed is None else fixed if isinstance(fixed, str) else "the page's choice"
+    )
+    number = str(settings.parameters.get("rng", settings.seed)).strip()
+    return f"Decisions by {decider}; {f'seed {number}' if number else 'a new seed each time'}."
 
 
 @component
@@ -72,7 +137,7 @@ def PlaySpeed(session: PageSession) -> None:
             session.runner.pause_s = PAUSES[label]
 
     with solara.Div(style={"margin-top": "14px"}):
-        solara.Select("Pause between steps", list(PAUSES), pause, change, dense=True)
+        solara.Select("Pause between steps while playing", list(PAUSES), pause, change, dense=True)
 
 
 @component
@@ -106,48 +171,28 @@ def CostEstimateCard(session: PageSession) -> None:
 
 
 @component
-def _Reset(session: PageSession, choice: solara.Reactive[RunSettings]) -> None:
-    """Show the Reset button, which asks for confirmation before it discards paid replies."""
-    use_page(session).moment()  # the model can change without new settings
-    is_asked, confirm = use_state(False)
-    runner = session.runner
-    calls = 0 if runner is None else runner.model.usage.calls
-    is_changed = choice.value != session.built_from
-
-    def reset() -> None:
-        confirm(False)
-        session.build(choice.value)
-
-    with solara.Column(gap="8px"):  # stays in place while the lines below change: a new button would miss a click
-        solara.Button(
-            "Reset",
-            icon_name="mdi-restore",
-            on_click=(lambda: confirm(True)) if calls and not is_asked else reset,
-            color="warning" if is_changed else None,
-            outlined=not is_changed,
-            disabled=is_asked,
-            block=True,
-        )
-        if is_asked and runner is not None:
-            with solara.Warning(reset_warning(runner.model), dense=True, icon=False):
-                solara.Button("Reset anyway", on_click=reset, color="warning", small=True)
-                solara.Button("Cancel", on_click=lambda: confirm(False), text=True, small=True)
-        elif is_changed:
-            solara.Text("Press Reset to apply changes.", style={"color": "var(--llm-warning)", "font-size": "0.9rem"})
-
-
-@component
-def _Buttons(page: PageState, runner: Runner, state: tuple[object, ...]) -> None:
+def _Buttons(
+    page: PageState,
+    session: PageSession,
+    runner: Runner,
+    choice: solara.Reactive[RunSettings],
+    state: tuple[object, ...],
+) -> None:
     is_over = not runner.model.running
-    with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
+
+    def start(steps: int | None) -> None:
+        session.start(choice.peek(), steps)
+        page.update_text()
+
+    with solara.Div(classes=["mesa-llm-buttons"]):
         solara.Button(
             "Step",
             icon_name="mdi-step-forward",
-            on_click=page.handler(runner.start, 1),
+            on_click=lambda: start(1),
             disabled=runner.busy or is_over,
             color="primary",
         )
-        play_button(page, runner, is_over=is_over)
+        play_button(page, runner, lambda: start(None), is_over=is_over)
         solara.Button(
             "Stop",
             icon_name="mdi-stop",
@@ -158,12 +203,13 @@ def _Buttons(page: PageState, runner: Runner, state: tuple[object, ...]) -> None
         )
 
 
-def play_button(page: PageState, runner: Runner, *, is_over: bool) -> None:
+def play_button(page: PageState, runner: Runner, play: Callable[[], None], *, is_over: bool) -> None:
     """Place the Play or Pause button.
 
     Args:
         page: The state of the page.
         runner: The runner.
+        play: Called when Play is pressed.
         is_over: Whether the run has ended.
     """
     if runner.playing:
@@ -172,7 +218,7 @@ def play_button(page: PageState, runner: Runner, *, is_over: bool) -> None:
         solara.Button(
             "Play",
             icon_name="mdi-play",
-            on_click=page.handler(runner.start),
+            on_click=play,
             disabled=runner.busy or is_over,
             color="primary",
         )
@@ -213,20 +259,26 @@ def Playback(session: PageSession, recording: Recording, leave: Callable[[], Non
     def go(to: int) -> None:
         page.handler(session.go_to, min(max(to, 0), last))()
 
-    with solara.Column(gap="8px"):
-        solara.Text(f"Step {step}", classes=["mesa-llm-time"])
-        _Steps(step, last, go).key(f"step {step}")
-        with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
-            solara.Button("Back", icon_name="mdi-chevron-left", on_click=lambda: go(step - 1), disabled=step == 0)
-            play_button(page, runner, is_over=step >= last)
-            solara.Button("Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last)
-        solara.ProgressLinear(is_on_its_way)
-        solara.Text(playback_status(runner, done(runner.model), last), classes=["mesa-llm-status"])
-        solara.Text(
-            "This is a recorded run: no language model is called, and nothing is spent.", classes=["mesa-llm-hint"]
-        )
-        solara.Text(description, classes=["mesa-llm-hint"])
-        solara.Button("Start a new run", icon_name="mdi-restore", on_click=leave, outlined=True, block=True)
+    with solara.Div():
+        with solara.Div(classes=["mesa-llm-run"]):
+            solara.Text(f"Step {step}", classes=["mesa-llm-time"])
+            with solara.Div(classes=["mesa-llm-buttons"]):
+                solara.Button("Back", icon_name="mdi-chevron-left", on_click=lambda: go(step - 1), disabled=step == 0)
+                play_button(page, runner, page.handler(runner.start), is_over=step >= last)
+                solara.Button(
+                    "Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last
+                )
+                solara.Button("Start a new run", icon_name="mdi-restore", on_click=leave, outlined=True)
+            with solara.Div(classes=["mesa-llm-slide"]):
+                _Steps(step, last, go).key(f"step {step}")
+            CostMeter(runner.model)
+        _Progress(is_on_its_way)
+        with solara.Div(classes=["mesa-llm-said"]):
+            solara.Text(playback_status(runner, done(runner.model), last), classes=["mesa-llm-status"])
+            solara.Text(
+                "This is a recorded run: no language model is called, and nothing is spent.", classes=["mesa-llm-hint"]
+            )
+            solara.Text(description, classes=["mesa-llm-hint"])
 
 
 @component
@@ -278,9 +330,26 @@ def CostMeter(model: Any) -> None:
                 "declined by the model": engine.declined,
                 "decided without a request": engine.not_asked,
             },
+            is_priced=is_priced(model, engine.usage),
         )
     )
     Markup("cost.html", tiles=tiles)
+
+
+def is_priced(model: Any, usage: Usage) -> bool:
+    """Check whether the price of a run's replies is known, as far as its latest ones tell.
+
+    Args:
+        model: The model.
+        usage: Usage of the run.
+    """
+    runlog = runlog_of(model)
+    if usage.dollars or not usage.calls or runlog is None:
+        return True
+    with suppress(ConfigError):  # Reset may just have closed it
+        rows, _ = runlog.latest("calls", RECENT_CALLS)
+        return not any(row["reply"] and row["dollars"] is None for row in rows)
+    return True
 
 
 def tiles_of(
@@ -290,6 +359,8 @@ def tiles_of(
     reprompted: int = 0,
     parsed_leniently: int = 0,
     others: Mapping[str, int] = MappingProxyType({}),
+    *,
+    is_priced: bool = True,
 ) -> list[Tile]:
     """Return the numbers of a run.
 
@@ -300,14 +371,16 @@ def tiles_of(
         reprompted: Number of decisions whose first reply was unusable.
         parsed_leniently: Number of decisions whose reply had to be repaired.
         others: What else is counted beside the results → its number.
+        is_priced: Whether the price of its replies is known.
     """
     n_failed = usage.failures - n_absent
+    price = (f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent") if is_priced else ("–", "price unknown")
     tiles = [
         Tile(f"{decisions:,}", "decisions"),
         Tile(f"{n_failed:,}", "failed", "failed" if n_failed else ""),
         Tile(f"{usage.calls:,}", "replies"),
         Tile(f"{usage.tokens:,}", "tokens"),
-        Tile(f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent"),
+        Tile(*price),
     ]
     more = {
         "retried": reprompted,

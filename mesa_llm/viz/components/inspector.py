@@ -42,7 +42,7 @@ def AgentInspector(model: Any) -> None:
         return
     agent_id = agent_id if agent_id in agents else next(iter(agents))
     with solara.Column(gap="10px"):
-        PickAgent(agents, agent_id, selected.set)
+        PickAgent(agents, agent_id, page.inspect_agent)
         steps: list[AgentStep] = []
         with steady(model):
             facts = portrait(agents[agent_id])
@@ -50,7 +50,7 @@ def AgentInspector(model: Any) -> None:
                 steps = agent_steps(model, agent_id)
         with solara.Div(classes=["mesa-llm-split"]):
             Markup("agent.html", **facts)
-            _Steps(steps).key(f"thoughts of {agent_id}")
+            _Steps(steps, page.step.value, page.step.set).key(f"thoughts of {agent_id}")
 
 
 @component
@@ -71,8 +71,7 @@ def PickAgent(agents: Mapping[int, Any], agent_id: int, on_pick: Callable[[int],
 
 
 @component
-def _Steps(steps: list[AgentStep]) -> None:
-    picked, pick = use_state(-1)
+def _Steps(steps: list[AgentStep], picked: int, pick: Callable[[int], None]) -> None:
     if not steps:
         solara.Info("No decisions yet. Press Step.", dense=True)
         return

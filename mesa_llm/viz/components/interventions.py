@@ -7,13 +7,13 @@ from typing import Any
 
 import solara
 from reacton import ipyvuetify as vuetify
-from reacton import use_memo, use_ref, use_state
+from reacton import use_ref, use_state
 from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.model.interventions import EVERYONE
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.recording import Recording
+from mesa_llm.text import counted
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
@@ -24,23 +24,24 @@ from mesa_llm.viz.session.interventions import (
     BRANCH,
     CHANGE,
     NEWS,
-    NOTHING,
     POST,
     SEND,
     InterventionOptions,
     InterventionRunner,
     intervention_of,
+    last_fork_of,
+    last_step_of,
+    live_replies,
 )
+from mesa_llm.viz.session.run_settings import WITHOUT_TEXT
 from mesa_llm.viz.session.rw_lock import steady
+from mesa_llm.viz.session.session import human_queues
 
 MAX_STEPS = 50
 """Maximum number of steps that a branch runs on the page."""
 
 DEFAULT_STEPS = 5
 """Number of steps of a branch if its parent has none left."""
-
-LIVE_REPLIES = 100
-"""Default maximum number of live requests of a branch."""
 
 
 @component
@@ -58,7 +59,7 @@ def InterventionForm(model: LLMModel) -> None:
         rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
     solara.Text(
         "Interventions take effect between steps; they are logged and replayed. To try one without changing this run, "
-        "use a branch on the What if tab.",
+        "use a branch under What if.",
         classes=["mesa-llm-hint"],
     )
     InterventionFields(choices, "Send", lambda one: runner.send(model, one), is_off=bool(runner.working))
@@ -93,16 +94,14 @@ def InterventionFields(
     do: Callable[[Any], None],
     *,
     is_off: bool,
-    none_is_allowed: bool = False,
 ) -> None:
     """Show the fields of an intervention; what is being typed is not echoed, so that no step can overwrite it.
 
     Args:
         choices: What can be chosen.
         label: Label of the button.
-        do: Called with the intervention, or with None if none was chosen.
+        do: Called with the intervention.
         is_off: Whether the button is disabled.
-        none_is_allowed: Whether the visitor may choose no intervention.
     """
     kind, choose = use_state(NEWS)
     reader, set_reader = use_state(EVERYONE)
@@ -119,15 +118,14 @@ def InterventionFields(
     def write() -> None:
         try:
             typed = author.current if kind == POST else target
-            intervention = None if kind == NOTHING else intervention_of(kind, text.current, typed)
+            intervention = intervention_of(kind, text.current, typed)
         except ValueError as error:
             set_fault(str(error))
             return
         set_fault("")
         do(intervention)
 
-    kinds = [*choices.kinds, *([NOTHING] if none_is_allowed else [])]
-    solara.ToggleButtonsSingle(kind, values=kinds, on_value=turn_to, dense=True)
+    solara.ToggleButtonsSingle(kind, values=choices.kinds, on_value=turn_to, dense=True)
     if kind == NEWS:
         solara.Select("Readers", list(choices.readers), value=reader, on_value=set_reader, dense=True)
     elif kind == POST:
@@ -135,8 +133,7 @@ def InterventionFields(
     elif kind == CHANGE:
         solara.Select("Variable", list(choices.variables), value=own, on_value=set_variable, dense=True)
         solara.Text(choices.variables.get(own, ""), classes=["mesa-llm-hint"])
-    if kind != NOTHING:
-        _Typed("New value" if kind == CHANGE else "Text", text, rows=0 if kind == CHANGE else 2).key(kind)
+    _Typed("New value" if kind == CHANGE else "Text", text, rows=0 if kind == CHANGE else 2).key(kind)
     if not choices.variables:
         solara.Text("No variable of this model can be changed during a run.", classes=["mesa-llm-hint"])
     with solara.Row(gap="12px"):
@@ -167,30 +164,22 @@ def Branches(model: LLMModel) -> None:
     runner = InterventionRunner.of(model)
     with steady(model):
         choices = InterventionOptions.of(model)
-    is_recorded = model.runlog.mode == "replay"
-    last = use_memo(lambda: last_step_of(model), [model, 0 if is_recorded else model.time])
     solara.Text(
-        "What if something had been different? Up to the fork, a branch replays this run. After it, it uses the "
-        "same seeds and the same replies to identical prompts (common random numbers), so any difference is due to "
-        "the change. The run itself is not affected.",
+        "What if something had been different? Up to the fork, a branch replays this run. After it, an unchanged "
+        "control and the branch use the same seeds, and the same replies to identical prompts (common random numbers), "
+        "so any difference between them is due to the change. The run itself is not affected.",
         classes=["mesa-llm-hint"],
     )
-    if not last:
-        solara.Info("There is no step to fork at yet. Press Step.", dense=True)
-        return
-    _Fork(model, runner, choices, last)
+    last = last_fork_of(model)
+    if human_queues(model):
+        solara.Info("A branch cannot be run while you play: it would ask you everything again.", dense=True)
+    elif last < 0:
+        none = "There is no step to fork at yet. Press Step." if model.running else "No step can follow in this run."
+        solara.Info(none, dense=True)
+    else:
+        _Fork(model, runner, choices, last)
     Progress(model, runner, BRANCH)
     _Plots(model, runner)
-
-
-def last_step_of(model: LLMModel) -> int:
-    """Return the last step at which a run can be forked; for a recorded run, the last recorded step.
-
-    Args:
-        model: The model.
-    """
-    path = model.runlog.path
-    return Recording.read(path).last_step if model.runlog.mode == "replay" and path is not None else int(model.time)
 
 
 @component
@@ -198,20 +187,29 @@ def _Fork(model: LLMModel, runner: InterventionRunner, choices: InterventionOpti
     """Show the fields for the step, the change and the length of a branch."""
     typed, fork_at = use_state(-1)
     chosen, run_for = use_state(0)
-    max_calls, set_max = use_state(LIVE_REPLIES)
-    asks = model.llm not in ("rule", "random", "human")
+    typed_max, set_max = use_state(0)
+    asks = model.llm not in WITHOUT_TEXT
+    is_limited = asks and runner.access is None
     at = last if typed < 0 else min(typed, last)
-    steps = chosen or min(last - at, MAX_STEPS) or DEFAULT_STEPS
+    recorded = last_step_of(model)
+    steps = chosen or min(recorded - at, MAX_STEPS) or DEFAULT_STEPS
+    max_calls = typed_max or live_replies(model, steps, at)
 
     def run(intervention: Any) -> None:
-        runner.branch(model, intervention, steps, at, max_calls if asks else None)
+        runner.branch(model, intervention, steps, at, max_calls if is_limited else None)
 
     with solara.Row(gap="24px", style={"flex-wrap": "wrap"}):
-        solara.SliderInt(f"Fork after step {at}", value=at, min=0, max=last, on_value=fork_at)
+        if last:
+            solara.SliderInt(f"Fork after step {at}", value=at, min=0, max=last, on_value=fork_at)
         solara.SliderInt(f"Steps of the branch: {steps}", value=steps, min=1, max=MAX_STEPS, on_value=run_for)
-        if asks:
-            solara.InputInt("Maximum live requests", value=max_calls, on_value=set_max)
-    InterventionFields(choices, "Run the branch", run, is_off=bool(runner.working), none_is_allowed=True)
+        if is_limited:
+            solara.InputInt("Maximum live requests", value=max_calls, on_value=lambda n: set_max(max(n or 0, 0)))
+    if at + steps > recorded:
+        extra = counted(at + steps - recorded, "step")
+        solara.Text(f"The unchanged control makes the {extra} after step {recorded} too.", classes=["mesa-llm-hint"])
+    InterventionFields(choices, "Run the branch", run, is_off=bool(runner.working))
+    if runner.working and runner.task == BRANCH:
+        solara.Button("Stop the branch", icon_name="mdi-stop", color="error", outlined=True, on_click=runner.stop)
 
 
 @component

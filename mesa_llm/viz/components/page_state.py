@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
+from weakref import ref
 
 import solara
 from mesa.visualization.utils import force_update, update_counter
 from reacton import create_context, use_context, use_effect
+from reacton.core import get_render_context
 
 from mesa_llm.viz.session.per_model import PerModel
 
-AGENTS_TAB = "Agents"
-"""Title of the inspector's tab."""
+MODEL_TAB, AGENTS_TAB, DATA_TAB, EXPERIMENT_TAB, ABOUT_TAB = TABS = ("Model", "Agents", "Data", "Experiment", "About")
+"""Titles of the tabs of every page, in order; those that a page's own components name come after the first."""
 
 
 class PageState:
@@ -21,18 +24,35 @@ class PageState:
 
     Attributes:
         tab: Title of the open tab; empty: the first.
+        step: Step that the inspector shows; negative: the latest.
+        is_folded: Whether the parameters are folded on a wide screen.
+        is_unfolded: Whether the parameters are unfolded on a narrow screen.
     """
 
     def __init__(self) -> None:
         """Start on the first tab with nothing selected."""
         self.tab = solara.reactive("")
+        self.step = solara.reactive(-1)
+        self.is_folded = solara.reactive(False)
+        self.is_unfolded = solara.reactive(False)
         self._selected: dict[str, solara.Reactive[int]] = {}
         self._text = solara.reactive(object())
+        self._sent = solara.reactive(0)
+        self._seen = 0
+        self._batch: Callable[[], AbstractContextManager[Any] | None] = lambda: None
         self._shown: solara.Reactive[tuple[object, ...]] = solara.reactive(())
 
     def __reduce__(self) -> tuple[type[PageState], tuple[()]]:
         """Copy or pickle as a new state, so that a model can be copied after a page has shown it."""
         return type(self), ()
+
+    def attach(self, owner: Any) -> None:
+        """Become the state of all components of an owner, in the sidebar too, which Solara draws apart from the page.
+
+        Args:
+            owner: The owner, as given to `use_page`.
+        """
+        _of_owner.put(owner, self)
 
     # -- what is open
 
@@ -46,12 +66,14 @@ class PageState:
             self._selected.setdefault(kind, solara.reactive(0))
         return self._selected[kind]
 
-    def inspect_agent(self, agent_id: int) -> None:
+    def inspect_agent(self, agent_id: int, step: int = -1) -> None:
         """Open the inspector at an agent.
 
         Args:
             agent_id: Mesa `unique_id` of the agent.
+            step: The step to show; negative: the latest.
         """
+        self.step.set(step)
         self.selected("agent").set(agent_id)
         self.tab.set(AGENTS_TAB)
 
@@ -67,12 +89,30 @@ class PageState:
 
     def use_moment(self) -> None:
         """Redraw the calling component at each moment, and note when the whole page shows it."""
+        if (context := get_render_context(required=False)) is not None:
+            self._batch = ref(context)
         now = self.moment()
         use_effect(lambda: self._shown.set(now), [now])  # runs once all of the page is drawn
 
     def redraw(self) -> None:
         """Redraw the whole page."""
-        force_update()
+        with self._batch() or nullcontext():  # else each component that shows the model draws the whole page anew
+            force_update()
+        self._sent.set(self._sent.peek() + 1)  # goes to the browser last
+
+    @property
+    def n_sent(self) -> int:
+        """Number of drawings sent to the browser; a component that reads this sends it after each."""
+        return self._sent.value
+
+    def note_seen(self, number: object) -> None:
+        """Note how many drawings the browser has shown.
+
+        Args:
+            number: The last `n_sent` that has arrived there.
+        """
+        if type(number) is int:
+            self._seen = max(self._seen, number)
 
     def update_text(self) -> None:
         """Update the text about the run; plots stay as they are."""
@@ -94,8 +134,9 @@ class PageState:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the page shows the last update completely."""
-        return self._shown.peek() == (update_counter.peek(), self._text.peek())
+        """Whether the page shows the last update completely, in the browser too if there is one."""
+        is_seen = self._seen >= self._sent.peek() or kernel_contexts() is None
+        return is_seen and self._shown.peek() == (update_counter.peek(), self._text.peek())
 
     @property
     def is_open(self) -> bool:

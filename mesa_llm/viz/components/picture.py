@@ -20,6 +20,7 @@ from mesa_llm.viz.render.network import ClickableSpot
 def _Picture(
     title: str = "",
     src: str = "",
+    is_plot: bool = False,
     spots: Sequence[dict[str, Any]] = (),
     labels: Sequence[str] = (),
     file: dict[str, str] | None = None,
@@ -37,6 +38,8 @@ def Picture(
     png: bytes = b"",
     spots: Sequence[ClickableSpot] = (),
     on_pick: Callable[[int], None] | None = None,
+    *,
+    is_plot: bool = False,
 ) -> None:
     """Show a picture that fills its card, with files to download.
 
@@ -46,6 +49,7 @@ def Picture(
         png: The picture; empty: only the files are shown.
         spots: Agents on it; a click on one calls `on_pick`.
         on_pick: Called with the agent's id.
+        is_plot: Whether the files show a plot that is drawn above them.
     """
     file, offer = use_state(cast("dict[str, str] | None", None))
     fault, set_fault = use_state("")
@@ -70,6 +74,7 @@ def Picture(
     with styled():
         _Picture(
             title=title,
+            is_plot=bool(png) or is_plot,
             src=f"data:image/png;base64,{base64.b64encode(png).decode()}" if png else "",
             spots=[spot._asdict() for spot in spots],
             labels=[download.label for download in downloads],

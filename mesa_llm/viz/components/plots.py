@@ -1,8 +1,9 @@
-"""Plots as components: of any figure, of Mesa's own plots, and of all numbers that a model collects."""
+"""Charts as components: of any chart or figure, of Mesa's own plots, and of all numbers that a model collects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import matplotlib.figure
@@ -15,15 +16,27 @@ from reacton.core import Element
 from solara.core import component
 
 from mesa_llm.engine.engine import Engine
+from mesa_llm.viz.components.markup import styled
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
+from mesa_llm.viz.components.scene import SceneView
+from mesa_llm.viz.render.charts import Chart
 from mesa_llm.viz.render.downloads import plot_downloads
-from mesa_llm.viz.render.figures import COST, cost_figure, enlarge, first_step, measure_figure, numbers_of, title_of
-from mesa_llm.viz.render.style import Figure, picture_of
+from mesa_llm.viz.render.figures import Finish, cost_charts, enlarge, first_step, measure_chart, numbers_of, title_of
+from mesa_llm.viz.render.matplotlib_charts import charts_in
+from mesa_llm.viz.render.scenes import SpaceScene
+from mesa_llm.viz.render.style import DARK_OF, Figure, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
+Drawn = Chart | SpaceScene | matplotlib.figure.Figure
+"""What a model may be drawn as. The browser draws charts, scenes, and figures that can be read as charts."""
 
-def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any], Any]:
-    """Return a component that shows a model as a figure, drawn once per step.
+LIBRARY = "echarts@5.4.0/dist/echarts.min.js"
+"""Apache ECharts, in the folder of the package `solara-assets` that Solara serves itself: it needs no network."""
+
+
+def drawn_by(draw: Callable[[Any], Drawn]) -> Callable[[Any], Any]:
+    """Return a component that shows a model as a chart, a scene or a Matplotlib figure, drawn once per step.
 
     Args:
         draw: Draws the model, which is held still while it does.
@@ -36,25 +49,79 @@ def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any],
 
 
 @component
-def Plot(model: Any, draw: Callable[[Any], matplotlib.figure.Figure], *, is_large: bool = False) -> None:
-    """Show a figure of a model, with PNG and SVG downloads.
+def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) -> None:
+    """Show a chart, a scene or a figure of a model, with downloads.
 
     Args:
         model: The model.
         draw: Draws the model, which is held still while it does.
-        is_large: Whether its text is already large enough for a page.
+        is_large: Whether the text of a figure is already large enough for a page.
     """
+    page = use_page(model)
     moment = update_counter.get()
 
-    def drawn(kind: str) -> tuple[str, bytes]:
+    def drawn() -> Drawn:
         with steady(model):
-            figure = draw(model)
-        if not is_large:
-            enlarge(figure)
-        return title_of(figure) or getattr(draw, "__name__", "plot"), picture_of(figure, kind)
+            return draw(model)
 
-    title, png = use_memo(lambda: drawn("png"), [model, moment])
-    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[1]), png)
+    def file(kind: str) -> bytes:
+        what = drawn()
+        if kind == "csv" and not isinstance(what, SpaceScene):
+            return (what if isinstance(what, Chart) else charts_in(what)[0]).table().encode()
+        return pictured(what, kind)
+
+    def pictured(what: Drawn, kind: str) -> bytes:
+        figure = what if isinstance(what, matplotlib.figure.Figure) else what.figure()
+        if what is not figure or not is_large:
+            enlarge(figure)
+        return picture_of(figure, kind)
+
+    def shown() -> tuple[str, SpaceScene | list[Chart], bytes]:
+        what = drawn()
+        if isinstance(what, SpaceScene):
+            return what.title or "Space", what, b""
+        if isinstance(what, Chart):
+            return what.title, [what], b""
+        if charts := charts_in(what):
+            return charts[0].title, charts, b""
+        return title_of(what) or getattr(draw, "__name__", "plot"), [], pictured(what, "png")
+
+    title, what, png = use_memo(shown, [model, moment])
+    if isinstance(what, SpaceScene):
+        SceneView(what, model, plot_downloads(model, title, file))
+    elif what:
+        for index, chart in enumerate(what):
+            ChartView(chart, page.inspect_agent).key(f"chart {index}")
+        Picture(title, plot_downloads(model, title, file, has_table=len(what) == 1), is_plot=True)
+    else:
+        Picture(title, plot_downloads(model, title, file), png)
+
+
+@solara.component_vue("chart.vue")
+def _Chart(
+    chart: dict[str, Any],
+    library_file: str = LIBRARY,
+    dark_colours: dict[str, str] | None = None,
+    event_pick: Callable[[int], None] | None = None,
+) -> None:
+    """Draw a chart in the browser; see `chart.vue`."""
+
+
+@component
+def ChartView(chart: Chart, on_pick: Callable[[int], None] | None = None) -> None:
+    """Draw a chart in the browser.
+
+    Args:
+        chart: The chart.
+        on_pick: Called with the `unique_id` of an agent whose bar or point is clicked.
+    """
+
+    def pick(agent_id: Any) -> None:
+        if on_pick is not None and type(agent_id) is int:
+            on_pick(agent_id)
+
+    with styled():
+        _Chart(chart=chart.data(), dark_colours=dict(DARK_OF), event_pick=pick)
 
 
 # -- Mesa's own plots
@@ -74,22 +141,24 @@ def MesaPlot(result: Any, model: Any) -> None:
         model: The model.
     """
     measure, post_process = result.args[1], result.kwargs.get("post_process")
+    colours = (
+        measure if isinstance(measure, dict) else dict.fromkeys([measure] if isinstance(measure, str) else measure)
+    )
 
-    def draw(model: Any) -> Figure:
+    def draw(model: Any) -> Chart | Figure:
+        if post_process is None or isinstance(post_process, Finish):
+            return (post_process or Finish("")).chart(model, colours)
         figure = Figure()
         axes: Any = figure.subplots()
-        names = [measure] if isinstance(measure, str) else list(measure)
-        for name in names:
-            color = {"color": measure[name]} if isinstance(measure, dict) else {}
+        for name, colour in colours.items():
             values = model.datacollector.model_vars[name]
             first = first_step(model, values)
-            axes.plot(range(first, first + len(values)), values, label=name, **color)
+            axes.plot(range(first, first + len(values)), values, label=name, color=colour)
         if isinstance(measure, str):
             axes.set_ylabel(measure)
         else:
             axes.legend(loc="best")
-        if post_process is not None:
-            post_process(axes)
+        post_process(axes)
         axes.set_xlabel("Step")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         return figure
@@ -99,7 +168,7 @@ def MesaPlot(result: Any, model: Any) -> None:
 
 @component
 def Measures(model: Any) -> None:
-    """Show a plot of each measure in the model's data collector, and one of the usage.
+    """Show a chart of each measure in the model's data collector, and of the usage.
 
     Args:
         model: The model.
@@ -107,17 +176,25 @@ def Measures(model: Any) -> None:
     update_counter.get()
     with steady(model):
         names, costs = (list(numbers) for numbers in numbers_of(model))
-    figures = use_memo(lambda: {name: measure_figure(name) for name in names}, [tuple(names)])
     engine = Engine.of(model)
     has_replies = engine is not None and engine.usage.calls + engine.usage.replayed > 0
+    draws = {name: partial(_measure, name=name) for name in names}
+    if has_replies:
+        draws |= {name: partial(_cost, name=name) for name in costs}
+    draws = use_memo(lambda: draws, [tuple(draws)])
     with solara.Div(classes=["mesa-llm-flat"]):
-        for name, draw in figures.items():
+        for name, draw in draws.items():
             with solara.Card(margin=0, classes=["mesa-llm-card"]).key(name):
                 Plot(model, draw)
-        if costs and has_replies:
-            with solara.Card(margin=0, classes=["mesa-llm-card"]).key(COST):
-                Plot(model, cost_figure)
         if getattr(model, "datacollector", None) is None:
             solara.Info("The model has no data collector.", dense=True)
         elif not names:
             solara.Info("No numbers collected yet. Press Step.", dense=True)
+
+
+def _measure(model: Any, name: str) -> Chart:
+    return measure_chart(model, name)
+
+
+def _cost(model: Any, name: str) -> Chart:
+    return cost_charts(model)[name]

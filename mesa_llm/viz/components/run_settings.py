@@ -18,6 +18,8 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.scenario import slider_step
+from mesa_llm.viz.render.markup import plain
 from mesa_llm.viz.session.run_settings import (
     LLM_LABELS,
     REASONING,
@@ -68,10 +70,9 @@ class Control:
         """
         if self.kind != "Slider" or isinstance(value, bool) or not isinstance(value, int | float):
             return self
-        steps = (value - self.minimum) / self.step if self.step else 0.0
-        is_on_a_mark = math.isclose(steps, round(steps), abs_tol=1e-9)
-        step = self.step if is_on_a_mark else 1.0 if self.is_whole else 0.0  # 0: without marks
-        return replace(self, minimum=min(self.minimum, value), maximum=max(self.maximum, value), step=step)
+        minimum, maximum = min(self.minimum, value), max(self.maximum, value)
+        step = slider_step(self.step, value - minimum, is_whole=self.is_whole) if self.step else 0.0
+        return replace(self, minimum=minimum, maximum=maximum, step=step)
 
     @classmethod
     def of(cls, name: str, described: Any) -> Control:
@@ -124,6 +125,7 @@ def RunSettingsForm(
     *,
     initial: Mapping[str, Any] = MappingProxyType({}),
     has_common_budget: bool = False,
+    on_choice: Callable[[RunSettings], None] | None = None,
 ) -> None:
     """Let a visitor choose the settings of the next run.
 
@@ -135,10 +137,13 @@ def RunSettingsForm(
         llm_labels: Language model → its label.
         initial: Initial values of parameters, which their controls must be able to show.
         has_common_budget: Whether all pages of the server share one budget.
+        on_choice: Called with the new settings after each choice; None: nothing is.
     """
 
     def choose(**changes: Any) -> None:
         choice.set(replace(choice.value, **changes))
+        if on_choice is not None:
+            on_choice(choice.peek())
 
     def adjust(name: str, value: Any) -> None:
         choose(parameters={**choice.value.parameters, name: value})
@@ -151,7 +156,7 @@ def RunSettingsForm(
         for described in controls_of(model_params):
             control = described.with_place_for(initial.get(described.name, described.value))
             value = choice.value.parameters.get(control.name, control.value)
-            meaning = meanings.get(control.name, "")
+            meaning = plain(meanings.get(control.name, ""))
             with solara.Div(attributes={"title": meaning}):
                 _Adjuster(control, value, partial(adjust, control.name)).key(control.name)
 

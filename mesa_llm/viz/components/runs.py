@@ -82,13 +82,13 @@ def RecordedRuns(session: PageSession, runs: Sequence[RecordedRun], watch: Calla
     runner = session.runner
     if runner is not None and (runner.busy or done(runner.model)):
         return
-    with solara.Card(margin=0), solara.Column(gap="8px"):
+    with solara.Div(classes=["mesa-llm-recorded"]):
         for run, summary in zip(runs, summaries, strict=True):
             label = "Watch the recorded run" if len(runs) == 1 else f"Watch: {run.name.replace('_', ' ')}"
-            icon, on_click = "mdi-movie-open-play-outline", partial(watch, run)
-            solara.Button(label, icon_name=icon, on_click=on_click, color="primary", block=True)
-            solara.Text(f"{run.title}. {summary}", classes=["mesa-llm-hint"])
-        solara.Text("Replayed from a file: no language model is called. Or run by rules:", classes=["mesa-llm-hint"])
+            icon, on_click = "mdi-play-circle-outline", partial(watch, run)
+            solara.Button(label, icon_name=icon, on_click=on_click, color="primary", outlined=True, small=True)
+            text = f"{run.title}. {summary.rstrip('.')}. Replayed from a file: no language model is called."
+            solara.Text(text, classes=["mesa-llm-hint"])
 
 
 @component

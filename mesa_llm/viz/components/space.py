@@ -8,7 +8,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from mesa.discrete_space import FixedAgent, VoronoiGrid
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex, to_rgba
+from mesa.discrete_space import DiscreteSpace, FixedAgent, VoronoiGrid
 from mesa.experimental.continuous_space import ContinuousSpace
 from mesa.visualization.components import AgentPortrayalStyle
 from mesa.visualization.solara_viz import SpaceRendererComponent
@@ -21,6 +24,9 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import place_steady
+from mesa_llm.viz.components.plots import Plot
+from mesa_llm.viz.components.scene import SceneView
+from mesa_llm.viz.render.agents import option_label
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import enlarge, title_of
 from mesa_llm.viz.render.network import (
@@ -29,11 +35,10 @@ from mesa_llm.viz.render.network import (
     SIDE,
     ClickableSpot,
     Edges,
-    PlacedAgent,
-    network_figure,
+    network_scene,
     spots_on,
-    write_names,
 )
+from mesa_llm.viz.render.scenes import PlacedAgent, SceneAgent, SpaceScene, write_names
 from mesa_llm.viz.render.style import COLOURS, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
@@ -45,10 +50,19 @@ MAX_DRAWN = 1_000
 
 _CONTINUOUS = (import_module("mesa.space").ContinuousSpace,) if find_spec("mesa.space") else ()  # removed in Mesa 4
 
+NETWORK_SIDE = 10.0
+"""Length of the longer side of a network's scene, in units of its own."""
+
+SCENE_POINTS = 330
+"""Length of the longer side of Mesa's drawing of a space, in points, by which sizes of agents are understood."""
+
+SHADES = 24
+"""Number of shades of a property layer."""
+
 DRAWABLE: tuple[Any, ...] = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, *_CONTINUOUS)
 """Spaces that Mesa can draw."""
 
-CLASSES = (IDLE, *COLOURS[1:])
+CLASSES = COLOURS
 """Colours of the classes of agents in a plain Mesa model, which does not keep outcomes."""
 
 
@@ -126,10 +140,30 @@ def Space(model: Any, renderer: MakeRenderer = plain_renderer) -> None:
         renderer: Sets up a renderer for it.
     """
     figure = use_memo(lambda: rendered(renderer, model), [model])
-    if figure.backend == "matplotlib":
-        _Figure(figure, model)
-    else:
+    if figure.backend != "matplotlib":
         place_steady(SpaceRendererComponent(model, figure), model)
+    elif is_scene(figure):
+        _Drawing(figure, model)
+    else:
+        _Figure(figure, model)
+
+
+@component
+def _Drawing(renderer: SpaceRenderer, model: Any) -> None:
+    moment = update_counter.get()
+
+    def drawn() -> SpaceScene:
+        with steady(model):
+            return scene_of(renderer, model)
+
+    def file(kind: str) -> bytes:
+        with steady(model):
+            redraw(renderer, model)
+            figure: Any = renderer.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
+            return picture_of(figure, kind)
+
+    scene = use_memo(drawn, [renderer, moment])
+    SceneView(scene, model, plot_downloads(model, "Space", file))
 
 
 @component
@@ -164,6 +198,136 @@ def rendered(renderer: MakeRenderer, model: Any) -> SpaceRenderer:
     return drawing
 
 
+def is_scene(renderer: SpaceRenderer) -> bool:
+    """Check whether what a renderer draws is known from its portrayals, and can be drawn in the browser.
+
+    What draws on Matplotlib's axes itself, images as markers and colours by number are left to Matplotlib.
+
+    Args:
+        renderer: The renderer, with Matplotlib as its backend.
+    """
+    if renderer.post_process is not None or renderer.draw_agent_kwargs:
+        return False
+    data = _portrayed(renderer)
+    return (
+        all(not isinstance(shape, str) or len(shape) == 1 for shape in data["marker"])
+        and data["c"].dtype.kind in "UOSf"
+    )
+
+
+def scene_of(renderer: SpaceRenderer, model: Any) -> SpaceScene:
+    """Return a model's space, as a renderer portrays it, as a scene.
+
+    Args:
+        renderer: The renderer, for which `is_scene` is true.
+        model: The model.
+    """
+    space = renderer.space = space_in(model)
+    drawer: Any = _current_drawer(renderer)
+    left, right, low, high = map(float, drawer.get_viz_limits())
+    unit = max(right - left, high - low) / NETWORK_SIDE if isinstance(space, Network) else 1.0
+    width, height = max(right - left, unit) / unit, max(high - low, unit) / unit
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (float(x) - left) / unit, (high - float(y)) / unit
+
+    data = renderer._map_coordinates(_portrayed(renderer))  # pyright: ignore[reportPrivateUsage]
+    per_point = max(width / SCENE_POINTS, height / SCENE_POINTS)
+    edges = data["edgecolors"] if len(data["edgecolors"]) == len(data["marker"]) else [""] * len(data["marker"])
+    agents: list[SceneAgent] = []
+    order = np.argsort(data["zorder"], kind="stable")
+    residents = list(space.agents)
+    for index in order.tolist():
+        agent = residents[index]
+        x, y = at(*data["loc"][index])
+        edge = "" if str(edges[index]) in ("", "white") else to_hex(edges[index])
+        agents.append(
+            SceneAgent(
+                agent=agent,
+                x=x,
+                y=y,
+                radius=per_point * float(data["s"][index]) ** 0.5 / 2,
+                colour=_hex(data["c"][index]),
+                shape=data["marker"][index],
+                name=option_label(agent) if getattr(agent, "is_minded", False) else "",
+                edge=edge,
+                alpha=float(data["alpha"][index]),
+            )
+        )
+    agents = [each for each in agents if np.isfinite((each.x, each.y)).all()]
+    title = title_of(renderer.canvas.get_figure())  # pyright: ignore[reportOptionalMemberAccess, reportArgumentType]
+    look: dict[str, Any] = {"title": title, "width": width, "height": height, "agents": agents, "has_names": True}
+    return SpaceScene(**look, **_ground(renderer, space, drawer, at))
+
+
+def _portrayed(renderer: SpaceRenderer) -> dict[str, Any]:
+    portrayal = renderer.agent_portrayal or portray
+    default = renderer.space_drawer.s_default
+    return renderer.backend_renderer.collect_agent_data(renderer.space, portrayal, default_size=default)
+
+
+def _hex(colour: Any) -> str:
+    parts: Any = colour if isinstance(colour, str) else tuple(map(float, colour))
+    return to_hex(parts)
+
+
+def _current_drawer(renderer: SpaceRenderer) -> Any:
+    """Return the drawer of a renderer's space; a new one if it is a network that has grown or was replaced."""
+    drawer: Any = renderer.space_drawer
+    graph = getattr(renderer.space, "G", None)
+    if graph is not None and (graph is not drawer.graph or not set(graph) <= set(drawer.pos)):
+        drawer = type(drawer)(renderer.space)
+        renderer.space_drawer = renderer.backend_renderer.space_drawer = drawer
+    return drawer
+
+
+def _ground(renderer: SpaceRenderer, space: Any, drawer: Any, at: Callable[[float, float], Any]) -> dict[str, Any]:
+    """Return the cells and ties of a space as fields of a scene."""
+    if isinstance(space, Network):
+        ties = [(*at(*drawer.pos[first]), *at(*drawer.pos[second])) for first, second in space.G.edges()]
+        return {"ties": ties}
+    if isinstance(space, OrthogonalGrid):
+        places = [(x, y) for y in reversed(range(space.height)) for x in range(space.width)]
+        cells = [space[place] if isinstance(space, DiscreteSpace) else place for place in places]
+        return {"columns": space.width, "cells": cells, "fills": _fills(renderer, space, places)}
+    if isinstance(space, HexGrid):
+        places = [(x, y) for y in range(space.height) for x in range(space.width)]
+        cells = [space[place] if isinstance(space, DiscreteSpace) else place for place in places]
+        polygons = [[at(x, y) for x, y in corners] for corners in drawer.hexagons]
+        return {"polygons": polygons, "cells": cells, "fills": _fills(renderer, space, places)}
+    if isinstance(space, VoronoiGrid):
+        cells = list(space.all_cells)
+        return {"polygons": [[at(x, y) for x, y in cell.properties["polygon"]] for cell in cells], "cells": cells}
+    return {}
+
+
+def _fills(renderer: SpaceRenderer, space: Any, places: list[tuple[int, int]]) -> list[str]:
+    """Return the colour of each cell of a grid by its property layers; empty: it has none that are portrayed."""
+    portrayal: Any = renderer.propertylayer_portrayal
+    if portrayal is None:
+        return []
+    layers: Any = space._mesa_property_layers if isinstance(space, DiscreteSpace) else space.properties  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    colours = np.zeros((len(places), 4))
+    for name, layer in layers.items():
+        style = None if name == "empty" else portrayal(layer)
+        if style is None:
+            continue
+        values = np.array([layer.data[place] for place in places], dtype=float)
+        low = values.min() if style.vmin is None else style.vmin
+        high = values.max() if style.vmax is None else style.vmax
+        scaled = np.round(np.clip((values - low) / ((high - low) or 1), 0, 1) * SHADES) / SHADES
+        if style.color is not None:
+            above = np.tile(to_rgba(style.color), (len(places), 1))
+            above[:, 3] = scaled * style.alpha
+        else:
+            above = colormaps[style.colormap](scaled) if isinstance(style.colormap, str) else style.colormap(scaled)
+            above[:, 3] *= style.alpha
+        share = above[:, 3:]
+        colours = np.hstack([share * above[:, :3] + (1 - share) * colours[:, :3], share + (1 - share) * colours[:, 3:]])
+    painted: list[Any] = list(colours)
+    return [to_hex(colour, keep_alpha=True) for colour in painted]
+
+
 def redraw(renderer: SpaceRenderer, model: Any) -> list[PlacedAgent]:
     """Redraw a model's space on the canvas of its renderer.
 
@@ -182,11 +346,7 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[PlacedAgent]:
     bars.clear()
     for artist in [*axes.lines, *axes.collections, *axes.patches, *axes.images, *axes.artists, *axes.texts]:
         artist.remove()
-    drawer: Any = renderer.space_drawer
-    graph = getattr(renderer.space, "G", None)
-    if graph is not None and (graph is not drawer.graph or not set(graph) <= set(drawer.pos)):  # the network has grown
-        drawer = type(drawer)(renderer.space)
-        renderer.space_drawer = renderer.backend_renderer.space_drawer = drawer
+    drawer = _current_drawer(renderer)
     if renderer.space_mesh:
         renderer.draw_structure()
     if renderer.propertylayer_mesh:
@@ -233,18 +393,8 @@ def network_plot(
 
 @component
 def _Network(model: Any, edges: Edges, title: str, style: Callable[[Any], AgentPortrayalStyle]) -> None:
-    page = use_page(model)
-    moment = update_counter.get()
     cache = use_ref((model, dict[int, Any]()))
     if cache.current[0] is not model:
         cache.current = (model, {})
     positions = cache.current[1]
-
-    def drawn(kind: str) -> tuple[bytes, list[ClickableSpot]]:
-        with steady(model):
-            figure, places = network_figure(model, edges, style, title, positions)
-        return picture_of(figure, kind), spots_on(figure.axes[0], places)
-
-    png, spots = use_memo(lambda: drawn("png"), [model, moment])
-    name = title or "Network"
-    Picture(name, plot_downloads(model, name, lambda kind: drawn(kind)[0]), png, spots, page.inspect_agent)
+    Plot(model, lambda model: network_scene(model, edges, style, title, positions))

@@ -14,8 +14,11 @@ from solara.core import component
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.markup import Clickable, Markup
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.render.figures import first_step, numbers_of
+from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.mesa_adapter import runlog_of
 from mesa_llm.viz.render.trace import Row, action_row, event_row
 from mesa_llm.viz.session.rw_lock import steady
@@ -26,8 +29,30 @@ if TYPE_CHECKING:
 ROWS = 30
 """Rows on one page of a table."""
 
+MISSING = "–"
+"""Text in place of a missing value."""
+
 MAX_ITEMS = 100
 """Maximum number of items listed with missing answers."""
+
+
+@component
+def Table(model: Any, rows: Sequence[Row], columns: Sequence[str], nothing: str, more: int = 0) -> None:
+    """Show rows as a table; a click on the row of an agent opens the agent.
+
+    Args:
+        model: The model.
+        rows: The rows.
+        columns: Titles of the columns.
+        nothing: Text in place of a table without rows.
+        more: Number of rows that are not shown.
+    """
+    page = use_page(model)
+    values: dict[str, Any] = {"columns": columns, "rows": rows, "more": more, "nothing": nothing}
+    if any(row.agent for row in rows):
+        Clickable("table.html", lambda _, index: page.inspect_agent(rows[index].agent, rows[index].step), **values)
+    else:
+        Markup("table.html", **values)
 
 
 @component
@@ -57,6 +82,35 @@ def ActionTable(model: Any) -> None:
 
 
 @component
+def MeasureTable(model: Any) -> None:
+    """Show the measures that a model has collected, latest step first; what is missing is a dash.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    page, turn = use_state(0)
+    with steady(model):
+        numbers = numbers_of(model)[0]
+        n_rows = max(map(len, numbers.values()), default=0)
+        first = first_step(model, range(n_rows))
+        indices = range(n_rows)[::-1][page * ROWS : (page + 1) * ROWS]
+        rows = [
+            Row((str(first + index), *(_measured(values, index) for values in numbers.values()))) for index in indices
+        ]
+    columns = ("Step", *map(label_of, numbers))
+    Table(model, rows, columns, "No numbers collected yet. Press Step.")
+    if n_rows > ROWS:
+        Pager(page, n_rows, ROWS, turn)
+
+
+def _measured(values: Sequence[Any], index: int) -> str:
+    """Return a collected value as text; a dash if it is missing."""
+    value = values[index] if index < len(values) else None
+    return MISSING if value is None or value != value else f"{value:,.4g}"
+
+
+@component
 @llm_models_only
 def MissingAnswers(model: Any) -> None:
     """Show the missing answers to the model's questionnaire (its `world`) by item and reason, most frequent first.
@@ -72,7 +126,7 @@ def MissingAnswers(model: Any) -> None:
     rows = [Row((label, *(f"{lacks.get(why, 0)}" for why in whys))) for label, lacks in lacking[:MAX_ITEMS]]
     columns = ("Item", "Not an option", "Unreadable", "Missing")
     nothing = "No missing answers."
-    Markup("table.html", columns=columns, rows=rows, more=len(lacking) - len(rows), nothing=nothing)
+    Table(model, rows, columns, nothing, len(lacking) - len(rows))
 
 
 def table_of(
@@ -85,6 +139,8 @@ def table_of(
         columns: Titles of the columns.
         nothing: Text in place of a table without rows.
         max_rows: Maximum number of rows that are shown, the first ones.
+
+    A click on a `Row` that names an agent opens it in the inspector.
     """
     return lambda model: ModelTable(model, rows, columns, nothing, max_rows)
 
@@ -98,7 +154,7 @@ def ModelTable(
     with steady(model):
         listed = [row if isinstance(row, Row) else Row(row) for row in rows(model)]
     more = max(len(listed) - max_rows, 0)
-    Markup("table.html", columns=columns, rows=listed[:max_rows], more=more, nothing=nothing)
+    Table(model, listed[:max_rows], columns, nothing, more)
 
 
 @component
@@ -117,7 +173,7 @@ def _Table(
         runlog = runlog_of(model)
         if runlog is not None:
             rows, count = runlog.latest(name, ROWS, page * ROWS)
-    Markup("table.html", columns=columns, rows=[row(fields) for fields in rows], more=0, nothing=nothing)
+    Table(model, [row(fields) for fields in rows], columns, nothing)
     if count > ROWS:
         Pager(page, count, ROWS, turn)
 

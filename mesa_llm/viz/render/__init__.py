@@ -1,5 +1,10 @@
 """Figures, tables and text about a run, made without Solara; this package offers the tools that charts share."""
 
+from mesa_llm.viz.render.agents import option_label
+from mesa_llm.viz.render.charts import Chart, ChartSeries
+from mesa_llm.viz.render.figures import measure_chart, measure_text, steps_of
+from mesa_llm.viz.render.network import scaled_positions
+from mesa_llm.viz.render.scenes import LegendEntry, SceneAgent, SpaceScene
 from mesa_llm.viz.render.style import (
     COLOURS,
     DOLLARS,
@@ -21,13 +26,23 @@ __all__ = [
     "DOLLARS",
     "GREY",
     "LIGHT",
+    "Chart",
+    "ChartSeries",
     "Figure",
+    "LegendEntry",
+    "SceneAgent",
+    "SpaceScene",
     "frame",
     "headline",
     "legend_below",
     "literal",
     "marker",
+    "measure_chart",
+    "measure_text",
+    "option_label",
     "picture_of",
+    "scaled_positions",
     "sheet",
     "stacked",
+    "steps_of",
 ]

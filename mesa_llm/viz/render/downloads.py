@@ -51,17 +51,20 @@ def file_name(*parts: str, suffix: str) -> str:
     return f"{stem[:100] or 'file'}.{suffix}"
 
 
-def plot_downloads(model: Any, title: str, content: Callable[[str], bytes]) -> list[Download]:
+def plot_downloads(
+    model: Any, title: str, content: Callable[[str], bytes], *, has_table: bool = False
+) -> list[Download]:
     """Return the downloads of a plot.
 
     Args:
         model: The model.
         title: Title of the plot.
-        content: Draws the plot as `png` or `svg`.
+        content: Draws the plot as `png` or `svg`, or writes its numbers as `csv`.
+        has_table: Whether its numbers are offered.
     """
 
     def offer(kind: str) -> Download:
         name = file_name(type(model).__name__, title, f"step {steps_over(model)}", suffix=kind)
         return Download(kind.upper(), name, lambda: content(kind))
 
-    return [offer("png"), offer("svg")]
+    return [offer("png"), offer("svg"), *([offer("csv")] if has_table else [])]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import matplotlib.figure
 import numpy as np
+from matplotlib.colors import to_hex
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.stages import USAGE
 from mesa_llm.text import clip
+from mesa_llm.viz.render.charts import Chart, ChartSeries
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.mesa_adapter import steps_over
 from mesa_llm.viz.render.style import FEW, GREY, Figure, frame, literal, tidy
@@ -22,9 +29,6 @@ LEGIBLE = 1.3
 
 MARGIN = 0.05
 """Space above the highest value as a share of a plot's height, as Matplotlib has it."""
-
-COST = "Cost"
-"""Title of the plots of usage."""
 
 Series = dict[int, float]
 """Step → value of a measure after it."""
@@ -46,22 +50,31 @@ def enlarge(figure: Any) -> None:
     figure.set_dpi(LEGIBLE * figure.get_dpi())
 
 
-def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: bool = False) -> Callable[[Any], None]:
-    """Return a `post_process` for Mesa's `make_plot_component`.
+@dataclass(frozen=True)
+class Finish:
+    """A `post_process` for Mesa's `make_plot_component`; pages of this package draw such a plot in the browser."""
 
-    Args:
-        title: Title of the plot.
-        labels: Measure → its label in the legend.
-        per_step: Whether to show the change of each measure in each step instead of its value.
-    """
+    title: str
+    """Title of the plot."""
 
-    def finished(axes: Any) -> None:
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Measure → its label in the legend."""
+
+    per_step: bool = False
+    """Whether to show the change of each measure in each step instead of its value."""
+
+    def __call__(self, axes: Any) -> None:
+        """Finish a plot of Mesa's.
+
+        Args:
+            axes: Matplotlib axes.
+        """
         for line in axes.lines:
-            if per_step:
+            if self.per_step:
                 line.set_data(line.get_xdata()[1:], np.diff(line.get_ydata()))
             line.set_linewidth(2.2)
             line.set_marker("o" if len(line.get_xdata()) <= FEW else "")
-            line.set_label((labels or {}).get(line.get_label(), line.get_label()))
+            line.set_label(self.labels.get(line.get_label(), line.get_label()))
         axes.relim()
         axes.autoscale()
         low, high = axes.get_ylim()
@@ -69,11 +82,40 @@ def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: boo
         if max((len(line.get_xdata()) for line in axes.lines), default=0) < 2:
             axes.set_xlim(-0.05, 1.05)
         axes.set_ylabel("")
-        frame(axes, title, legend=axes.get_legend() is not None)
+        frame(axes, self.title, legend=axes.get_legend() is not None)
         axes.get_figure().set_size_inches(7, 3.6)
         enlarge(axes.get_figure())
 
-    return finished
+    def chart(self, model: Any, colours: Mapping[str, str | None]) -> Chart:
+        """Return the plot as a chart.
+
+        Args:
+            model: The model.
+            colours: Measure → its colour; None: the next of the palette.
+        """
+        drawn: list[ChartSeries] = []
+        for name, colour in colours.items():
+            points = steps_of(model, name)
+            if self.per_step:
+                values = points["values"]
+                changes = [None if None in pair else pair[1] - pair[0] for pair in itertools.pairwise(values)]
+                points: dict[str, Any] = {"values": changes, "at": points["at"][1:]}
+            label = self.labels.get(name) or (measure_text(model, name) if len(colours) > 1 else "")
+            drawn.append(ChartSeries(name=label, colour=to_hex(colour) if colour else "", **points))
+        names = list(colours)
+        text, unit = split_unit(measure_text(model, names[0])) if len(names) == 1 else (", ".join(names), "")
+        return Chart(title=self.title or text, series=drawn, y="" if self.per_step else unit)
+
+
+def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: bool = False) -> Finish:
+    """Return a `post_process` for Mesa's `make_plot_component`.
+
+    Args:
+        title: Title of the plot.
+        labels: Measure → its label in the legend.
+        per_step: Whether to show the change of each measure in each step instead of its value.
+    """
+    return Finish(title, labels or {}, per_step)
 
 
 # -- the numbers that a model collects
@@ -106,35 +148,111 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return bool(sample) and all(isinstance(value, Real) for value in sample) and bool not in map(type, sample)
 
 
-def measure_figure(name: str) -> Callable[[Any], Figure]:
-    """Return a function that plots a measure of a model over steps.
+def measure_text(model: Any, name: str) -> str:
+    """Return what a measure is in words, with its unit: as the model says it, or else its name as words.
 
-    Args:
-        name: Name of the measure in the model's data collector.
-    """
-
-    def draw(model: Any) -> Figure:
-        figure = Figure(figsize=(7, 3.6), layout="constrained")
-        values = model.datacollector.model_vars[name]
-        _draw_values(figure.subplots(), name, values, first_step(model, values))
-        return figure
-
-    return draw
-
-
-def cost_figure(model: Any) -> Figure:
-    """Plot the usage of a run in each step: calls, tokens, dollars, failures and seconds.
+    A model says it in `measures` of its class (measure → text), in the docstring of the property or function that
+    reports it, or under `Attributes` in its own docstring; of a docstring, the first sentence up to a colon counts.
 
     Args:
         model: The model.
+        name: Name of the measure in its data collector.
     """
-    costs = numbers_of(model)[1]
-    figure = Figure(figsize=(7, 2.0 * len(costs)), layout="constrained")
-    figure.suptitle(f"{COST} per step", x=0.02, ha="left", fontsize=13, color=GREY)
-    every = np.ravel(figure.subplots(len(costs), sharex=True)).tolist()
-    for axes, (name, values) in zip(every, costs.items(), strict=True):
-        _draw_values(axes, name, values, first_step(model, values), is_last=axes is every[-1])
-    return figure
+    declared = getattr(type(model), "measures", None)
+    if isinstance(declared, Mapping) and name in declared:
+        return str(declared[name])
+    reporter: Any = model.datacollector.model_reporters.get(name)
+    if isinstance(reporter, str):
+        described = next((kind.__dict__[reporter] for kind in type(model).__mro__ if reporter in kind.__dict__), None)
+        text = described.__doc__ if isinstance(described, property) else _attribute_text(type(model), reporter)
+    else:
+        text = getattr(reporter, "__doc__", None) if inspect.isroutine(reporter) else None
+    return _SENTENCE_END.split(" ".join((text or "").split()), maxsplit=1)[0] or label_of(name)
+
+
+_SENTENCE_END = re.compile(r"[.:;](?:\s|$)")
+"""What ends the part of a docstring that names a measure."""
+
+
+def _attribute_text(kind: type, name: str) -> str:
+    """Return what the docstring of a class says of an attribute; empty if it says nothing."""
+    for each in kind.__mro__:
+        found = re.search(
+            rf"^\s+{re.escape(name)}: (.+(?:\n\s{{8,}}.+)*)", inspect.cleandoc(each.__doc__ or ""), re.MULTILINE
+        )
+        if found:
+            return found[1]
+    return ""
+
+
+def measure_chart(model: Any, *names: str, title: str = "", **look: Any) -> Chart:
+    """Return a chart of one or more measures of a model over steps.
+
+    Args:
+        model: The model.
+        *names: Names of the measures in its data collector.
+        title: Title of the chart; empty: what its only measure is.
+        **look: Other fields of the chart.
+    """
+    texts = {name: measure_text(model, name) for name in names}
+    series = [ChartSeries(name=texts[name] if len(names) > 1 else "", **steps_of(model, name)) for name in names]
+    text, unit = split_unit(next(iter(texts.values()))) if len(names) == 1 else ("", "")
+    fields: dict[str, Any] = {"y": unit} | look
+    return Chart(title=title or text, series=series, **fields)
+
+
+def steps_of(model: Any, name: str) -> dict[str, Any]:
+    """Return a measure of a model as `values` and `at` of a series of a chart: None where it had no value.
+
+    Args:
+        model: The model.
+        name: Name of the measure in its data collector.
+    """
+    values = model.datacollector.model_vars[name]
+    first = first_step(model, values)
+    return {
+        "values": [None if value is None else float(value) for value in values],
+        "at": list(map(float, range(first, first + len(values)))),
+    }
+
+
+def split_unit(text: str) -> tuple[str, str]:
+    """Split the text of a measure, such as `Mean wage, in dollars`, into what it is and its unit; empty: none.
+
+    Args:
+        text: The text.
+    """
+    head, comma, unit = text.rpartition(", in ")
+    return (head, unit) if comma and len(unit.split()) <= 3 else (text, "")
+
+
+COST_TEXTS = MappingProxyType(
+    {
+        "calls": "Replies in each step",
+        "tokens": "Tokens read and written in each step",
+        "dollars": "Cost of each step",
+        "failures": "Failed decisions in each step",
+        "seconds": "Time for each step, in seconds",
+    }
+)
+"""Column of the usage → title of its chart."""
+
+
+def cost_charts(model: Any) -> dict[str, Chart]:
+    """Return the charts of the usage of a run in each step: replies, tokens, dollars, failures and seconds.
+
+    Args:
+        model: The model.
+
+    Returns:
+        Name of the column → its chart.
+    """
+    charts: dict[str, Chart] = {}
+    for name in numbers_of(model)[1]:
+        title, unit = split_unit(COST_TEXTS[name])
+        look = {"unit": "dollars"} if name == "dollars" else {"y": unit}
+        charts[name] = measure_chart(model, name, title=title, **look)
+    return charts
 
 
 def first_step(model: Any, values: Sequence[Any]) -> int:
@@ -145,23 +263,6 @@ def first_step(model: Any, values: Sequence[Any]) -> int:
         values: The collected values.
     """
     return max(0, steps_over(model) + 1 - len(values))
-
-
-def _draw_values(axes: Any, name: str, values: Sequence[Any], first: int, *, is_last: bool = True) -> None:
-    heights = np.array([np.nan if value is None else float(value) for value in values])
-    steps = range(first, first + len(heights))
-    axes.plot(steps, heights, linewidth=2.2, marker="o" if len(heights) <= FEW else "")
-    axes.set_title(label_of(name), loc="left", fontsize=13 if is_last else 11, color=GREY)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if is_last:
-        axes.set_xlabel("Step", color=GREY)
-    finite = heights[np.isfinite(heights)]
-    if finite.size < 2:
-        axes.set_xlim(first - 0.05, first + max(1, len(heights) - 1) + 0.05)
-    if finite.size and finite.min() >= 0:
-        low, high = axes.get_ylim()
-        axes.set_ylim(0, high + MARGIN * max(0, low) if finite.max() > 0 else 1)
-    tidy(axes)
 
 
 class BranchRun(NamedTuple):
@@ -177,7 +278,7 @@ class BranchRun(NamedTuple):
     """Measure → its values."""
 
     parent: dict[str, Series]
-    """Measure → its values in the parent so far."""
+    """Measure → its values in the parent, and after its last step in the unchanged control branch."""
 
     calls: int
     """Number of live replies."""
@@ -207,16 +308,17 @@ def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMMo
         figure = Figure(figsize=(8, 5.2), layout="constrained")
         above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
         parent = parent_series(model, name, branches)
-        _line(above, parent, "#0f172a", "this run", "-")
+        _line(above, parent, "#0f172a", "this run, unchanged", "-")
         for run, colour in zip(branches, COLOURS, strict=False):
             own = {step: value for step, value in run.values.get(name, {}).items() if step >= run.at}
             _line(above, own, colour, f"after step {run.at}: {literal(clip(run.title, 52))}", "--")
-            _line(below, {step: value - parent[step] for step, value in own.items() if step in parent}, colour)
+            same = run.parent.get(name, {})
+            _line(below, {step: value - same[step] for step, value in own.items() if step in same}, colour)
             for axes in (above, below):
                 axes.axvline(run.at, color=colour, linewidth=0.8, alpha=0.6)
         below.axhline(0, color=GREY, linewidth=0.8)
         above.set_title(f"{label_of(name)}: this run and its branches", loc="left", color=GREY)
-        below.set_title("Branch minus this run", loc="left", fontsize=10, color=GREY)
+        below.set_title("Branch minus unchanged run", loc="left", fontsize=10, color=GREY)
         below.set_xlabel("Step", color=GREY)
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
         for axes in (above, below):

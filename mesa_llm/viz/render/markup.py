@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Callable
 from functools import lru_cache
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
 from mesa_llm.errors import MesaLLMError
 
@@ -17,17 +19,43 @@ logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 
+BEGINNING = re.compile("(?<=[a-z])(?=[A-Z])")
+"""Where a capital letter begins a word: `HaloEffect` is a halo effect."""
+
+CODE, BOLD = re.compile(r"`([^`\n]+)`"), re.compile(r"\*\*([^*\n]+)\*\*")
+"""What Markdown sets as code and in bold."""
+
 
 @lru_cache(maxsize=64)
 def _environment(folder: Path) -> jinja2.Environment:
-    loaders = [jinja2.FileSystemLoader(path) for path in (folder, HERE / "templates")]
-    return jinja2.Environment(
+    loaders: list[jinja2.BaseLoader] = [jinja2.FileSystemLoader(path) for path in (folder, HERE / "templates")]
+    environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader(loaders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["prose"] = prose
+    return environment
+
+
+def prose(text: str) -> Markup:
+    """Return a line of Markdown as HTML: what stands between backticks as code, and `**bold**`; all else is escaped.
+
+    Args:
+        text: The text.
+    """
+    return Markup(BOLD.sub(r"<b>\1</b>", CODE.sub(r"<code>\1</code>", str(escape(text)))))
+
+
+def plain(text: str) -> str:
+    """Return a line of Markdown as plain text, without backticks and asterisks.
+
+    Args:
+        text: The text.
+    """
+    return BOLD.sub(r"\1", CODE.sub(r"\1", text))
 
 
 def markup(template: str | Path, **values: Any) -> str:
@@ -45,8 +73,8 @@ def markup(template: str | Path, **values: Any) -> str:
 
 
 def label_of(name: str) -> str:
-    """Return a label for an identifier: `Number of posts` for `n_posts`; capital letters stay."""
-    text = " ".join(name.removeprefix("n_").split("_")).strip()
+    """Return a label for an identifier: `Number of posts` for `n_posts`; capital letters stay, and begin a word."""
+    text = " ".join(BEGINNING.sub(" ", name.removeprefix("n_")).split("_")).strip()
     text = f"number of {text}" if name.startswith("n_") else text
     return text[:1].upper() + text[1:]
 

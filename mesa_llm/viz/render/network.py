@@ -1,54 +1,37 @@
-"""Drawings of networks of agents, with labels that avoid each other."""
+"""Networks of agents as scenes, and the clickable spots of pictures."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
-from matplotlib.collections import LineCollection
-from matplotlib.patheffects import withStroke
+from matplotlib.colors import to_hex
 
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.viz.render.agents import option_label, short_name
-from mesa_llm.viz.render.figures import enlarge
-from mesa_llm.viz.render.style import GREY, Figure
+from mesa_llm.viz.render.agents import option_label
+from mesa_llm.viz.render.scenes import DISC_POINTS, PlacedAgent, SceneAgent, SpaceScene
+from mesa_llm.viz.render.style import COLOURS
 
 Edges = Callable[[Any], Iterable[tuple[int, int]]]
 """Returns the current ties in a model, as pairs of `unique_id`s."""
 
-MAX_NAMES = 40
-"""Maximum number of agents whose names are written."""
-
-NAME_POINTS = 9
-"""Font size of names, in points."""
-
-DISC_POINTS = 12
-"""Diameter of the disc around an agent that names keep clear of, in points."""
-
 MAX_SPOTS = 500
 """Maximum number of clickable agents."""
 
-ACTIVE, IDLE = "#f97316", "#60a5fa"
+ACTIVE, IDLE = COLOURS[1], COLOURS[0]
 """Colours of agents that acted in the last step, and of those that did not."""
 
 SIDE = 6.4
-"""Height of a drawing, in inches; its width is 1.1 times that."""
+"""Height of a drawing by Mesa, in inches; its width is 1.1 times that."""
 
 
-class PlacedAgent(NamedTuple):
-    """An agent and its position on a plot, in data coordinates."""
+POINT = 10 / 330
+"""Size of a point in the units of a scene of 11 by 10."""
 
-    agent: Any
-    """The agent."""
-
-    x: float
-    """Horizontal coordinate."""
-
-    y: float
-    """Vertical coordinate."""
+ROOM = 0.6
+"""Room at each edge of a scene, in its units."""
 
 
 class ClickableSpot(NamedTuple):
@@ -65,58 +48,6 @@ class ClickableSpot(NamedTuple):
 
     y: float
     """Distance from the upper edge, in percent of the height."""
-
-
-def write_names(axes: Any, places: list[PlacedAgent]) -> None:
-    """Write the names of agents where they overlap the fewest other names and discs, unless there are many.
-
-    Agents at the same position share one label with their number.
-
-    Args:
-        axes: Matplotlib axes, with their title and limits set.
-        places: Positions of the agents.
-    """
-    if len(places) > MAX_NAMES:
-        return
-    names_at: dict[tuple[float, float], list[str]] = {}
-    for agent, x, y in places:
-        names_at.setdefault((x, y), []).append(short_name(agent))
-    axes.get_xlim()  # updates the limits
-    per_pixel = 72 / axes.get_figure().dpi
-    radius = DISC_POINTS / 2
-    points = {place: per_pixel * axes.transData.transform(place) for place in names_at}
-    discs = {place: _Box(float(x), float(y), radius, radius) for place, (x, y) in points.items()}
-    crossed = list(discs.values())
-    for place, names in names_at.items():
-        text = names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1}"
-        box = discs[place]._replace(half_width=0.3 * len(text) * NAME_POINTS, half_height=0.6 * NAME_POINTS)
-        beside, above = box.half_width + radius + 2, box.half_height + radius
-        corners = itertools.product((beside, -beside), (above, -above))
-        shifts = [(0, above), (0, -above), (beside, 0), (-beside, 0), *corners]
-        across, up = min(shifts, key=lambda shift: box.moved(*shift).n_crossed(crossed))
-        crossed.append(box.moved(across, up))
-        look = {"ha": "center", "va": "center_baseline", "fontsize": NAME_POINTS, "color": "#334155", "zorder": 5}
-        label = axes.annotate(text, place, xytext=(across, up), textcoords="offset points", clip_on=False, **look)
-        label.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.7)])
-
-
-class _Box(NamedTuple):
-    """A rectangle on a plot, in points: its centre, half its width and half its height."""
-
-    x: float
-    y: float
-    half_width: float
-    half_height: float
-
-    def moved(self, across: float, up: float) -> _Box:
-        return self._replace(x=self.x + across, y=self.y + up)
-
-    def n_crossed(self, others: Iterable[_Box]) -> int:
-        return sum(
-            abs(self.x - other.x) < self.half_width + other.half_width
-            and abs(self.y - other.y) < self.half_height + other.half_height
-            for other in others
-        )
 
 
 def spots_on(axes: Any, places: list[PlacedAgent]) -> list[ClickableSpot]:
@@ -140,49 +71,57 @@ def spots_on(axes: Any, places: list[PlacedAgent]) -> list[ClickableSpot]:
     return spots
 
 
-def network_figure(
+def network_scene(
     model: Any,
     edges: Edges,
     style: Callable[[Any], Any],
     title: str = "",
     positions: dict[int, Any] | None = None,
-) -> tuple[Figure, list[PlacedAgent]]:
-    """Draw the agents of a model and their current ties.
+) -> SpaceScene:
+    """Return the agents of a model and their current ties as a scene.
 
     Args:
         model: The model.
         edges: Returns its ties, as pairs of `unique_id`s.
         style: Returns an agent's portrayal, such as Mesa's `AgentPortrayalStyle`; its colour and size are used.
-        title: Title of the figure.
+        title: Title of the scene; empty: `Network`.
         positions: Agent id → position; new agents are added. None: all are laid out anew.
-
-    Returns:
-        The figure, and the position of each agent in it.
     """
     positions = {} if positions is None else positions
     agents = {agent.unique_id: agent for agent in llm_agents(model)}
     ties = [(first, second) for first, second in edges(model) if first in agents and second in agents]
     lay_out(agents, ties, positions)
-    figure = Figure(figsize=(1.1 * SIDE, SIDE), layout="constrained")
-    enlarge(figure)
-    axes: Any = figure.subplots()
-    axes.set_axis_off()
-    lines = [(positions[first], positions[second]) for first, second in ties]
-    axes.add_collection(LineCollection(lines, colors="#94a3b8", alpha=0.45, linewidths=1.0, zorder=1))
-    looks = [style(agent) for agent in agents.values()]
-    if looks:
-        xs, ys = zip(*(positions[agent_id] for agent_id in agents), strict=True)
-        colors, sizes = [look.color for look in looks], [look.size for look in looks]
-        axes.scatter(xs, ys, c=colors, s=sizes, edgecolors="white", zorder=3)
-    places = [
-        PlacedAgent(agent, float(positions[agent_id][0]), float(positions[agent_id][1]))
-        for agent_id, agent in agents.items()
-    ]
-    axes.margins(0.08)
-    if title:
-        axes.set_title(title, loc="left", color=GREY, fontsize=13)
-    write_names(axes, places)
-    return figure, places
+    at = scaled_positions({agent_id: positions[agent_id] for agent_id in agents})
+    drawn: list[SceneAgent] = []
+    for agent_id, agent in agents.items():
+        look, (x, y) = style(agent), at[agent_id]
+        radius = POINT * float(look.size or DISC_POINTS**2) ** 0.5 / 2
+        name = option_label(agent)
+        drawn.append(SceneAgent(agent=agent, x=x, y=y, radius=radius, colour=to_hex(look.color), name=name))
+    lines = [(*at[first], *at[second]) for first, second in ties]
+    return SpaceScene(title=title or "Network", width=11, height=10, agents=drawn, ties=lines, has_names=True)
+
+
+def scaled_positions(
+    positions: Mapping[int, Any], width: float = 11, height: float = 10
+) -> dict[int, tuple[float, float]]:
+    """Return positions in the units of a scene, with room at its edges.
+
+    Args:
+        positions: Agent id → position.
+        width: Width of the scene.
+        height: Height of the scene.
+
+    Returns:
+        Agent id → distances from the left and the upper edge.
+    """
+    if not positions:
+        return {}
+    places = np.array([positions[agent_id] for agent_id in positions], dtype=float)
+    low, span = places.min(axis=0), np.ptp(places, axis=0)
+    shares = np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5)
+    scaled = ROOM + shares * (width - 2 * ROOM, height - 2 * ROOM)
+    return {agent_id: (float(x), height - float(y)) for agent_id, (x, y) in zip(positions, scaled, strict=True)}
 
 
 def lay_out(agents: Iterable[int], ties: Iterable[tuple[int, int]], positions: dict[int, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 import matplotlib.figure
@@ -14,7 +15,18 @@ from matplotlib.transforms import ScaledTranslation
 
 GREY, LIGHT = "#475569", "#e2e8f0"
 
-COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea", "#dc2626", "#0891b2", "#ca8a04", "#db2777")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#a3527f", "#a50026", "#2a8cc4", "#b87800", "#475569")
+"""Colours that also colour-blind people can tell apart, with a contrast of at least 3:1 on white.
+
+Source:
+    Okabe and Ito (2008), Color Universal Design; some darkened.
+"""
+
+DARK_COLOURS = ("#56b4e9", "#f5913e", "#2fc08f", "#e39ac4", "#ff8a94", "#a6dcff", "#f0b429", "#cbd5e1")
+"""The same colours in order for dark pages."""
+
+DARK_OF: Mapping[str, str] = MappingProxyType(dict(zip(COLOURS, DARK_COLOURS, strict=True)))
+"""Colour on a light page → its colour on a dark one."""
 
 DOLLARS = StrMethodFormatter("${x:,.0f}")
 

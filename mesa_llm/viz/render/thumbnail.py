@@ -17,11 +17,14 @@ import numpy as np
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_model
 from mesa_llm.viz.render.figures import numbers_of
+from mesa_llm.viz.render.scenes import SceneAgent, SpaceScene, outline_text
+from mesa_llm.viz.render.style import COLOURS
 
 WIDTH, HEIGHT, EDGE = 360, 120, 12
 """Size of a thumbnail and its margin, in pixels."""
 
-COLOURS = ("#2563eb", "#f97316", "#16a34a")
+N_LINES = 3
+"""Maximum number of measures drawn."""
 
 STEPS = 24
 """Number of steps to run."""
@@ -39,6 +42,49 @@ def thumbnail(model: LLMModel) -> str:
     graph = getattr(getattr(model, "grid", None), "G", None)
     svg = _network(graph) if graph is not None and len(graph) else _lines(_moving(numbers_of(model)[0]))
     return svg_file(svg)
+
+
+def scene_thumbnail(scene: SpaceScene) -> str:
+    """Draw a scene: the middle of a grid, which is higher than a thumbnail, or all of a network.
+
+    Args:
+        scene: The scene.
+
+    Returns:
+        An SVG file.
+    """
+    across = WIDTH / scene.width
+    down = across if scene.cells else HEIGHT / scene.height
+    top = max(0.0, (scene.height * down - HEIGHT) / 2)
+    n_rows = len(scene.cells) // scene.columns if scene.columns else 0
+    fills: dict[str, list[str]] = {}
+    for index, colour in enumerate(scene.fills[: n_rows * scene.columns]):
+        row, column = divmod(index, scene.columns)
+        if -across < row * down - top < HEIGHT:
+            place = f"M{column * across:.1f} {row * down - top:.1f}h{across:.1f}v{down:.1f}h-{across:.1f}z"
+            fills.setdefault(colour, []).append(place)
+    ground = "".join(f'<path d="{"".join(places)}" fill="{colour}"/>' for colour, places in fills.items())
+    lines = "".join(
+        f"M{x * across:.1f} {y * down - top:.1f}L{to_x * across:.1f} {to_y * down - top:.1f}"
+        for x, y, to_x, to_y in scene.ties
+    )
+    ties = f'<path d="{lines}" stroke="#94a3b8" stroke-width="0.7" fill="none"/>' if lines else ""
+    agents = "".join(
+        _mark(each, each.x * across, each.y * down - top, each.radius * min(across, 2 * down))
+        for each in scene.agents
+        if -across < each.y * down - top < HEIGHT + across
+    )
+    return svg_file(ground + ties + agents)
+
+
+def _mark(each: SceneAgent, x: float, y: float, radius: float) -> str:
+    edge = f' stroke="{each.edge}" stroke-width="0.8"' if each.edge else ""
+    outline = outline_text(each.shape)
+    if not outline:
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{each.colour}"{edge}/>'
+    edge = edge.replace("0.8", f"{0.8 / max(radius, 0.1):.2f}")
+    place = f"translate({x:.1f} {y:.1f}) scale({radius:.2f})"
+    return f'<path d="{outline}" transform="{place}" fill="{each.colour}"{edge}/>'
 
 
 def svg_file(svg: str) -> str:
@@ -62,7 +108,7 @@ def placeholder(name: str) -> str:
     angles = np.linspace(0, 2 * np.pi, count, endpoint=False)
     dots = "".join(
         f'<circle cx="{WIDTH / 2 + 90 * np.cos(a):.0f}" cy="{HEIGHT / 2 + 40 * np.sin(a):.0f}" r="6" '
-        f'fill="{COLOURS[index % len(COLOURS)]}"/>'
+        f'fill="{COLOURS[index % N_LINES]}"/>'
         for index, a in enumerate(angles)
     )
     return svg_file(dots)
@@ -86,7 +132,7 @@ def _moving(numbers: dict[str, list[Any]]) -> list[np.ndarray]:
     """Return the measures with the most distinct values."""
     series = [np.array([np.nan if value is None else float(value) for value in each]) for each in numbers.values()]
     varying = [values for values in series if np.isfinite(values).sum() > 2 and np.nanmax(values) > np.nanmin(values)]
-    return sorted(varying, key=lambda values: -len(np.unique(values)))[: len(COLOURS)]
+    return sorted(varying, key=lambda values: -len(np.unique(values)))[:N_LINES]
 
 
 def _lines(measures: Sequence[np.ndarray]) -> str:

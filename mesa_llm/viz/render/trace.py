@@ -293,6 +293,12 @@ class Row(NamedTuple):
     mood: str = ""
     """`failed` highlights it as a failure."""
 
+    agent: int = 0
+    """Id of the agent that a click on the row opens; 0: none."""
+
+    step: int = -1
+    """Step that is then shown of it; negative: the latest."""
+
 
 def event_row(fields: dict[str, Any]) -> Row:
     """Return the row of an event: step, world, text."""
@@ -301,7 +307,7 @@ def event_row(fields: dict[str, Any]) -> Row:
 
 
 def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
-    """Return the row of an action: step, agent, action, result.
+    """Return the row of an action: step, agent, action, result; a click opens the agent at that step.
 
     Args:
         fields: The row of the run log.
@@ -311,4 +317,5 @@ def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
     result = json.loads(fields["result"])
     text = result if isinstance(result, str) else legible_json(result)
     action_text = call_text(fields["action"], json.loads(fields["arguments"]))
-    return Row((str(fields["time"]), agent_name, action_text, shortened(text)), "" if fields["ok"] else "failed")
+    cells = str(fields["time"]), agent_name, action_text, shortened(text)
+    return Row(cells, "" if fields["ok"] else "failed", fields["agent"], fields["time"])

@@ -5,63 +5,94 @@ Models are imported together with this module: elements created while Solara dra
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import solara.lab
+from reacton import use_state
 from reacton.core import Element
 from solara.core import component
 from solara.routing import use_router
 
-from mesa_llm.registry import ModelEntry, find_models
+from mesa_llm.registry import find_models
 from mesa_llm.viz.components.markup import Markup, place_style
 from mesa_llm.viz.server.benchmarks import Benchmarks
 from mesa_llm.viz.server.model_page import ModelPage, model_page
 
-ORDER = (
-    "social",
-    "schelling",
-    "prisoners_dilemma",
-    "oasis",
-    "commons",
-    "town",
-    "market",
-    "discussion",
-    "sotopia",
-    "auction_arena",
-    "beer",
-    "hidden_roles",
-    "emotionbench",
-    "psychobench",
-    "cognitive_biases",
-    "compost",
-    "emergent_analogies",
-    "economy",
-    "econ_agent",
-    "stock_agent",
-    "three_worlds",
-    "boltzmann_wealth",
-    "opinion",
-    "epidemic",
-    "sugarscape",
-    "wolf_sheep",
+
+class GalleryGroup(NamedTuple):
+    """Models that stand together in the gallery."""
+
+    title: str
+    """Its title."""
+
+    about: str
+    """What its models have in common."""
+
+    names: tuple[str, ...]
+    """Names of its models, best introduction first."""
+
+
+GROUPS = (
+    GalleryGroup(
+        "Course",
+        "The classics of agent-based modelling, with a rule twin and a recorded language model.",
+        ("schelling", "boltzmann_wealth", "epidemic", "opinion", "sugarscape", "wolf_sheep", "prisoners_dilemma"),
+    ),
+    GalleryGroup(
+        "Social",
+        "Networks, rooms and towns in which agents talk, follow and vote.",
+        ("social", "oasis", "discussion", "sotopia", "commons", "town", "hidden_roles", "three_worlds"),
+    ),
+    GalleryGroup(
+        "Markets",
+        "Prices, auctions, supply chains and whole economies.",
+        ("market", "auction_arena", "stock_agent", "economy", "econ_agent", "beer"),
+    ),
+    GalleryGroup(
+        "Benchmark",
+        "Published tests of what language models do and say, with the published numbers.",
+        ("psychobench", "emotionbench", "cognitive_biases", "emergent_analogies", "compost"),
+    ),
 )
-"""Names of models in the order of the gallery, best introduction first; all others follow."""
+"""Groups of the gallery, in order; the models of other packages come before them."""
+
+START = "schelling"
+"""Name of the model that the gallery recommends first."""
 
 BENCHMARKS = "benchmarks"
 """Path of the benchmark page."""
 
 
-def gallery_order(entry: ModelEntry) -> tuple[int, str]:
-    """Return the sort key of a model in the gallery.
+PAGES = tuple(model_page(entry) for entry in find_models())
+"""All installed models."""
+
+
+def groups_of(pages: Sequence[ModelPage], query: str = "") -> list[tuple[GalleryGroup, list[ModelPage]]]:
+    """Sort models into the groups of the gallery; those that no group names come first.
 
     Args:
-        entry: The model.
+        pages: The models.
+        query: Words that the name, title or question of a model, or the title of its group, has to contain.
+
+    Returns:
+        Each group that has models, with its models in order.
     """
-    return (ORDER.index(entry.name) if entry.name in ORDER else len(ORDER), entry.name)
+    by_name = {page.entry.name: page for page in pages}
+    grouped = {name for group in GROUPS for name in group.names}
+    others = tuple(name for name in by_name if name not in grouped)
+    mine = GalleryGroup("Your models", "Models of your own packages and of others that are installed.", others)
+    words = query.lower().split()
 
+    def is_found(group: GalleryGroup, page: ModelPage) -> bool:
+        text = f"{page.entry.name} {page.title} {page.entry.question} {group.title}".lower()
+        return all(word in text for word in words)
 
-PAGES = tuple(model_page(entry) for entry in sorted(find_models(), key=gallery_order))
-"""All installed models, in the order of the gallery."""
+    found = [
+        (group, [by_name[name] for name in group.names if name in by_name and is_found(group, by_name[name])])
+        for group in (mine, *GROUPS)
+    ]
+    return [(group, models) for group, models in found if models]
 
 
 @component
@@ -89,16 +120,30 @@ def Gallery() -> None:
         with solara.Link(f"/{BENCHMARKS}"):
             solara.Button("Benchmarks", icon_name="mdi-chart-bar", text=True, dark=True)
         solara.lab.ThemeToggle()
-    with solara.Div(classes=["mesa-llm-gallery"]):
-        first = next((item for item in PAGES if not item.fault), None)
-        for item in PAGES:
-            with solara.Card(item.title, margin=0, classes=["mesa-llm-entry"]):
-                if item.fault:
-                    solara.Error(item.fault, dense=True)
-                    continue
-                Markup("gallery_entry.html", picture=item.picture, question=item.entry.question, is_first=item is first)
-                with solara.Link(f"/{item.entry.name}"):
-                    solara.Button("Open", icon_name="mdi-arrow-right", color="primary")
+    query, search = use_state("")
+    groups = groups_of(PAGES, query)
+    with solara.Div(classes=["mesa-llm-gallery"], attributes={"role": "main"}):
+        with solara.Div(classes=["mesa-llm-search"]):
+            solara.InputText("Search models", value=query, on_value=search, continuous_update=True)
+        if not groups:
+            solara.Info(f"No model mentions “{query}”.", dense=True)
+        for group, pages in groups:
+            Markup("gallery_group.html", group=group).key(f"title of {group.title}")
+            with solara.Div(classes=["mesa-llm-group"]).key(group.title):
+                for item in pages:
+                    _Card(item).key(item.entry.name)
+
+
+@component
+def _Card(item: ModelPage) -> None:
+    """Show a model, all of it a link to its page; one that cannot be imported is shown with the error."""
+    with solara.Card(margin=0, classes=["mesa-llm-entry"]):
+        if item.fault:
+            Markup("gallery_entry.html", item=item, is_first=False)
+            solara.Error(item.fault, dense=True)
+        else:
+            with solara.Link(f"/{item.entry.name}"):
+                Markup("gallery_entry.html", item=item, is_first=item.entry.name == START)
 
 
 def page_of(item: ModelPage) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.experiments.branch import branch
+from mesa_llm.experiments.branch import Branch, branch
 from mesa_llm.model.interventions import (
     EVERYONE,
     NEWSROOM,
@@ -24,7 +26,7 @@ from mesa_llm.model.interventions import (
     variables,
 )
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.recording import texts_in
+from mesa_llm.model.recording import Recording, texts_in
 from mesa_llm.reports import Report, report_of, written_by
 from mesa_llm.text import counted
 from mesa_llm.viz.render.figures import BranchRun, Series
@@ -35,7 +37,7 @@ from mesa_llm.viz.session.rw_lock import lock_of
 if TYPE_CHECKING:
     import pandas as pd
 
-NEWS, POST, CHANGE, NOTHING = "News", "Post", "Change of a variable", "Nothing"
+NEWS, POST, CHANGE = "News", "Post", "Change of a variable"
 """Kinds of interventions, as labelled on the page."""
 
 SEND, BRANCH, WRITE = "send", "branch", "write"
@@ -46,6 +48,9 @@ MAX_BRANCHES = 4
 
 MAX_READERS = 60
 """Maximum number of agents that are listed as readers."""
+
+RETRIES = 1.25
+"""Replies allowed for each expected one, so that retried replies do not end a branch early."""
 
 
 class InterventionRunner:
@@ -72,6 +77,8 @@ class InterventionRunner:
         self.access: Access | None = None
         self.version = 0
         self._lock = threading.Lock()
+        self._fork: Branch | None = None
+        self._is_stopping = False
 
     @staticmethod
     def of(model: LLMModel) -> InterventionRunner:
@@ -86,55 +93,99 @@ class InterventionRunner:
             intervention: The intervention.
         """
 
-        def work() -> str:
+        def work() -> tuple[str, str]:
             with lock_of(model).writing():
                 step = model.inject(intervention)
-            return f"Sent. Agents read it in step {step}."
+            return f"Sent. Agents read it in step {step}.", ""
 
         self._begin(SEND, "Sending …", work)
 
     def branch(
         self,
         model: LLMModel,
-        intervention: Intervention | None,
+        intervention: Intervention,
         steps: int,
         at: int | None = None,
         max_calls: int | None = None,
     ) -> None:
         """Run a branch of a run, leaving the run itself unchanged; return at once.
 
+        Where the run has not made the branch's steps itself, an unchanged control branch makes them first. A branch
+        that is stopped, or whose budget ends, is kept with the steps it has made.
+
         Args:
             model: The model, which may be a recorded run.
-            intervention: Intervention in the branch; None: none.
+            intervention: Intervention in the branch.
             steps: Number of steps to run.
             at: Step after which the branch forks; None: the latest.
-            max_calls: Maximum number of live requests, unless the pages share a budget; None: unlimited.
+            max_calls: Maximum number of live requests of branch and control together, unless the pages share a budget;
+                None: unlimited.
         """
 
-        def work() -> str:
-            changes = () if intervention is None else (intervention,)
+        def work() -> tuple[str, str]:
             step = int(model.time) if at is None else at
-            gate = lock_of(model)
-            with gate.writing(), gate.waiting():  # no steps meanwhile, but the page can be drawn
-                named = model.engine.options.get("named")  # no key is sent to an endpoint that a visitor typed
-                typed = {"named": texts_in(model.llm) if named is None else named}
-                fork = branch(model, step, inject=changes, **typed, **self._budget(model, max_calls))
-            title = "without a change" if intervention is None else fork.model.interventions.log[-1].text
-            try:
-                fork.run(steps)
+            needs_control = step + steps > last_step_of(model)
+            share = None if max_calls is None else math.ceil(max_calls / (2 if needs_control else 1))
+            with ExitStack() as opened:
+                control, fault = None, ""
+                if needs_control:
+                    control = self._forked(model, model, step, (), share)
+                    opened.callback(control.close)
+                    fault = self._advance(control, steps)
+                # common random numbers: the branch takes the control's replies, unless that was stopped in a step
+                source = model if control is None or fault else control.model
+                fork = self._forked(model, source, step, (intervention,), share)
+                opened.callback(fork.close)
+                ended = self._advance(fork, steps)
+                fault = fault or ended
+                usage = fork.model.usage if control is None else fork.model.usage + control.model.usage
                 table = fork.compare()
-                usage, copied = fork.model.usage, fork.model.runlog.n_copied
-                own, parent = _series(table, "branch"), _series(table, "parent")
-                run = BranchRun(title, fork.at, own, parent, usage.calls, copied)
-            finally:
-                fork.close()
+                parent = _series(table, "parent") if control is None else _series(control.compare(), "branch")
+                title, reached = fork.model.interventions.log[-1].text, int(fork.model.time) - step
+                run = BranchRun(
+                    title, fork.at, _series(table, "branch"), parent, usage.calls, fork.model.runlog.n_copied
+                )
             self.branches = [*self.branches, run][-MAX_BRANCHES:]
-            return (
-                f"The branch ran {counted(steps, 'step')} from step {run.at}, with {run.calls} new and {run.copied} "
-                f"reused replies."
-            )
+            beside = "" if control is None else " beside an unchanged control branch"
+            replies = f"{run.calls} new and {run.copied} reused replies"
+            note = f"The branch ran {counted(reached, 'step')} from step {run.at}{beside}, with {replies}."
+            return note, fault
 
+        self._is_stopping = False
         self._begin(BRANCH, f"Running a branch of {counted(steps, 'step')} …", work)
+
+    def _forked(
+        self, model: LLMModel, source: LLMModel, at: int, changes: Sequence[Intervention], max_calls: int | None
+    ) -> Branch:
+        """Fork a run of a model, which makes no step meanwhile; the page can still be drawn."""
+        gate = lock_of(model)
+        with gate.writing(), gate.waiting():
+            named = model.engine.options.get("named")  # no key is sent to an endpoint that a visitor typed
+            typed = {"named": texts_in(model.llm) if named is None else named}
+            return branch(source, at, inject=changes, **typed, **self._budget(model, max_calls))
+
+    def _advance(self, fork: Branch, steps: int) -> str:
+        """Run a branch, and return why it ended early; empty if it did not."""
+        with self._lock:
+            self._fork = fork
+        try:
+            if self._is_stopping:
+                return "Stopped."
+            fork.run(steps)
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page shows what it raised
+            text = fault_text("The branch", fault, self.hide)
+            return f"{text[:1].upper()}{text[1:].rstrip('.')}. The plot shows the steps until then."
+        finally:
+            with self._lock:
+                self._fork = None
+        return ""
+
+    def stop(self) -> None:
+        """Stop the branch that is running; the steps it has made are kept."""
+        with self._lock:
+            self._is_stopping = True
+            if self._fork is not None:
+                self._fork.model.stop()
 
     def write(self, model: LLMModel, llm: str) -> None:
         """Write the report of a run so far; return at once.
@@ -144,15 +195,15 @@ class InterventionRunner:
             llm: Author: `rule`, or a language model.
         """
 
-        def work() -> str:
+        def work() -> tuple[str, str]:
             with lock_of(model).writing():
                 report = report_of(model)
                 self.report = report if llm == "rule" else written_by(model, llm, report)
-            return ""
+            return "", ""
 
         self._begin(WRITE, "Writing the report …", work)
 
-    def _begin(self, task: str, working: str, work: Callable[[], str]) -> None:
+    def _begin(self, task: str, working: str, work: Callable[[], tuple[str, str]]) -> None:
         with self._lock:
             if self.working:
                 return
@@ -166,10 +217,10 @@ class InterventionRunner:
             return {}
         return {"max_calls": max_calls} if self.access is None else {"access": self.access}
 
-    def _work(self, work: Callable[[], str]) -> None:
+    def _work(self, work: Callable[[], tuple[str, str]]) -> None:
         note = error = ""
         try:
-            note = work()
+            note, error = work()
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page shows what it raised
             error = fault_text("The task", fault, self.hide)
         with self._lock:
@@ -185,6 +236,46 @@ def _series(table: pd.DataFrame, column: str) -> dict[str, Series]:
 
 
 _runners = PerModel("_intervention_runner", InterventionRunner)
+
+
+def last_step_of(model: LLMModel) -> int:
+    """Return the last step that a run has made; for a recorded run, the last recorded step.
+
+    Args:
+        model: The model.
+    """
+    path = model.runlog.path
+    return Recording.read(path).last_step if model.runlog.mode == "replay" and path is not None else int(model.time)
+
+
+def last_fork_of(model: LLMModel) -> int:
+    """Return the last step after which a branch can go on; negative: there is none.
+
+    A live run can be forked after its latest step, but a recorded run or one that has ended only before its last.
+
+    Args:
+        model: The model.
+    """
+    last = last_step_of(model)
+    goes_on = model.running and model.runlog.mode != "replay"
+    return last if goes_on and last else last - 1
+
+
+def live_replies(model: LLMModel, steps: int, at: int) -> int:
+    """Return how many live replies a branch and its control may need, a quarter more than one for each agent and step.
+
+    Where a step of the run has taken more replies than it has agents, as many are expected.
+
+    Args:
+        model: The model.
+        steps: Number of steps of the branch.
+        at: Step after which it forks.
+    """
+    n_agents = sum(1 for _ in llm_agents(model))
+    usage, n_steps = model.usage, max(int(model.time), 1)
+    per_step = max(n_agents, (usage.calls + usage.replayed) / n_steps)
+    n_control = max(0, at + steps - last_step_of(model))
+    return math.ceil(RETRIES * per_step * (steps + n_control))
 
 
 @dataclass(frozen=True)

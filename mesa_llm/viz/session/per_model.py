@@ -21,3 +21,7 @@ class PerModel[Thing]:
         """Return the object of a model."""
         attributes: dict[str, Any] = vars(model)
         return attributes[self.name] if self.name in attributes else attributes.setdefault(self.name, self.make())
+
+    def put(self, model: Any, thing: Thing) -> None:
+        """Replace the object of a model."""
+        vars(model)[self.name] = thing

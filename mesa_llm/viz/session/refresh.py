@@ -4,8 +4,9 @@ Two threads that set state can make Solara render forever: each renders what the
 thread sets no state, click handlers set only what the visitor chose, and this thread does the rest: it watches the
 model, updates the page when something has changed, and waits until the page shows one update before it sends the next.
 
-All pages of a server share one interpreter, and drawing is expensive: about 80 ms of processor time per plot. So only
-one page draws at a time, the others update their text meanwhile, and pages that nobody has open are not drawn at all.
+All pages of a server share one interpreter, and drawing takes a twentieth of a second or, with Matplotlib, as long for
+each plot. So only one page draws at a time, the others update their text meanwhile, and pages that nobody has open are
+not drawn at all. A model that plays waits for its page, which is never more than one step behind.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from typing import Protocol
 
 logger = logging.getLogger(__name__)
 
-CHECK_S = 0.15
+CHECK_S = 0.05
 """Seconds between two checks."""
 
+LINE_S = 0.15
+"""Seconds for which a page waits in line while another is drawn; then it updates its text."""
+
 MAX_REST_S = 1.0
-"""Maximum number of seconds between two drawings of a page; up to that, it rests as long as the last drawing took."""
+"""Maximum number of seconds between two drawings of a page; up to that, it rests as long as the last drawing took of
+its thread's processor time."""
 
 SETTLE_S = 10.0
 """Seconds after which the next update is sent although the last one never appeared, as when a component failed."""
@@ -46,6 +51,14 @@ class Watched(Protocol):
     @property
     def state(self) -> tuple[object, ...]:
         """Everything that the page says about the run in words."""
+        ...
+
+    def catch_up(self) -> None:
+        """Apply what the visitor has chosen meanwhile."""
+        ...
+
+    def note_shown(self, drawn: int | None) -> None:
+        """Note the value of `drawn` that a browser shows; None: no browser has the page open."""
         ...
 
     def still(self) -> AbstractContextManager[None]:
@@ -117,18 +130,23 @@ def _refresh(
     while not is_closed.wait(CHECK_S):
         now = clock.monotonic()
         if not page.is_open:
+            watched.note_shown(None)
             if now - watched.seen_at > AWAY_S:
                 watched.rest()
             continue
         watched.seen_at = now
-        if not page.is_settled and now - settled_at < SETTLE_S:
+        if page.is_settled:
+            watched.note_shown(signature)
+        elif now - settled_at < SETTLE_S:
             continue
         settled_at, old_signature, old_state = now, signature, state
+        watched.catch_up()
         signature, state = watched.drawn, watched.state  # read once: later changes are for the next check
+        spent = clock.thread_time()
         try:
             if signature != old_signature and now >= rested_at and _draw(watched, page, drawing):
-                ended = clock.monotonic()
-                rested_at = ended + min(ended - now, MAX_REST_S)  # leave as much time for clicks as for drawing
+                rest = min(clock.thread_time() - spent, MAX_REST_S)  # leave as much time for clicks as for drawing
+                rested_at = clock.monotonic() + rest
                 continue
             signature = old_signature
             if state != old_state:
@@ -140,7 +158,7 @@ def _refresh(
 def _draw(watched: Watched, page: RefreshedPage, drawing: threading.Lock) -> bool:
     """Draw a page, unless other pages are being drawn for too long; return whether it was drawn."""
     with watched.still():
-        if not drawing.acquire(timeout=CHECK_S):
+        if not drawing.acquire(timeout=LINE_S):
             return False
         try:
             page.redraw()

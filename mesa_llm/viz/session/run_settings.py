@@ -55,6 +55,9 @@ REASONING = MappingProxyType(
 )
 """When agents reason → its label on the page."""
 
+EMPTY: Mapping[str, str] = MappingProxyType({})
+"""No labels."""
+
 NAMES_ADDRESS = re.compile(r"://|@.*[.:/]")
 """Matches model names that contain an endpoint, which would be sent keys from the environment."""
 
@@ -137,6 +140,51 @@ class RunSettings:
     def endpoint(self) -> str:
         """Base URL of the endpoint; empty: the provider's own."""
         return self.api_base.strip() if self.llm_kind == "other" else ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a model can be built: one of another provider has to be named."""
+        return self.llm_kind != "other" or bool(self.model_id.strip())
+
+    def decider(self, llm_labels: Mapping[str, str] = LLM_LABELS) -> str:
+        """Describe who decides for the agents.
+
+        Args:
+            llm_labels: Language model → its label.
+        """
+        if self.llm_kind == "human" and self.plays:
+            return f"you for agent {self.plays}, rules for the others"
+        if self.llm_kind == "human":
+            return "you for all agents"
+        return self.model_id.strip() if self.llm_kind == "other" else llm_labels.get(self.llm_kind, self.llm_kind)
+
+    def changes_from(
+        self, other: RunSettings, llm_labels: Mapping[str, str] = LLM_LABELS, labels: Mapping[str, str] = EMPTY
+    ) -> list[str]:
+        """Describe what differs from other settings, without secrets.
+
+        Args:
+            other: The other settings.
+            llm_labels: Language model → its label.
+            labels: Parameter → its label.
+        """
+        changes: list[str] = []
+        if (self.llm_kind, self.model_id, self.plays) != (other.llm_kind, other.model_id, other.plays):
+            changes.append(f"decisions by {self.decider(llm_labels)}")
+        if (self.api_base, self.api_key) != (other.api_base, other.api_key):
+            changes.append("another endpoint or key")
+        if self.seed != other.seed:
+            changes.append(f"seed {self.seed}" if self.seed.strip() else "a new seed")
+        if self.reasoning != other.reasoning:
+            changes.append(f"reasoning: {REASONING[self.reasoning]}")
+        if self.reply_tokens != other.reply_tokens:
+            changes.append(f"reply length: {self.reply_tokens or 'default'}")
+        if self.max_dollars != other.max_dollars:
+            changes.append("no maximum cost" if self.max_dollars is None else f"maximum cost ${self.max_dollars:,g}")
+        for name, value in self.parameters.items():
+            if name not in other.parameters or other.parameters[name] != value:
+                changes.append(f"{labels.get(name, name)}: {value}")
+        return changes
 
     def hide(self, text: str) -> str:
         """Remove the visitor's key, secrets in the endpoint's address, and keys of the environment from a text."""

@@ -24,6 +24,9 @@ CLOSING = "mesa-llm-closing"
 PLAY_S = 0.1
 """Seconds between two steps while playing, unless the visitor chooses otherwise."""
 
+PAGE_S = 2.0
+"""Maximum number of seconds that a playing model waits until its page shows the last step."""
+
 INSIST_S = 0.2
 """Seconds between attempts to stop a step: a stop just before a request can be missed."""
 
@@ -117,6 +120,7 @@ class Runner:
         alarm: Why most decisions of the last step failed, with advice; empty if they did not.
         note: Any other message for the visitor, such as that the model has ended.
         drawn: Counter that rises whenever the model has changed: after each step, and with every new model.
+        shown: Value of `drawn` that the page shows; None: nobody has it open.
         version: Counter that rises whenever the runner's activity changes.
         decided: Number of decisions in the current step.
         n_failed: Number of failed decisions in the last step, not counting those that people left to the rule twin.
@@ -143,6 +147,7 @@ class Runner:
         self.pause_s = pause_s
         self._on_closed = on_closed
         self.version = self.drawn = 0
+        self.shown: int | None = None
         self._lock = threading.Lock()
         self._take(model, hide)
 
@@ -319,13 +324,21 @@ class Runner:
                 break
             if run.steps is None:
                 run.halted.wait(self.pause_s)
+                self._wait_for_page(run)
         if last is not None and (model.now > last or not model.running):
             is_resumable = self.is_resumable and model.running
-            hint = " To continue from here, press Resume on the Runs tab." if is_resumable else ""
+            hint = " To continue from here, press Resume on the Data tab." if is_resumable else ""
             return f"The recording ends here.{hint}"
         if not model.running:
             return "The model has ended. Press Reset for a new run."
         return run.why
+
+    def _wait_for_page(self, run: _Run) -> None:
+        """Wait until the page shows the last step, so that it is never more than one behind; but not for long."""
+        give_up = clock.monotonic() + PAGE_S
+        while self.shown is not None and self.shown < self.drawn and clock.monotonic() < give_up:
+            if self._run is not run or run.halted.wait(0.01):
+                break
 
     def _close(self, model: LLMModel, run: _Run | None) -> None:
         if run is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time as clock
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -29,6 +31,9 @@ from mesa_llm.viz.session.runner import Runner
 from mesa_llm.viz.session.runs import KeptRun, discard_if_empty, new_log
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.viz.session.trial import require_buildable
+
+CHOICE_S = 0.4
+"""Seconds after which a choice counts, so that a slider on its way does not build a model at each mark."""
 
 WATCH_S = 1.0
 """Seconds between two steps of a recorded run that is played from its start."""
@@ -91,6 +96,8 @@ class PageSession:
         self.previous = PageVisit()
         self.error = ""
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
+        self._wanted: tuple[RunSettings, float] | None = None
+        self._choosing = threading.Lock()
         self.recording: Recording | None = None
         self.target = 0
         self.cost_estimator = CostEstimator()
@@ -140,6 +147,50 @@ class PageSession:
         self._close_transports(typed)
         if new_path is not None:
             discard_if_empty(new_path)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has happened in the run yet that a new model would lose."""
+        if self.runner is None:
+            return self.recording is None
+        model = self.runner.model
+        is_new = not self.runner.busy and model.now == 1 and not model.usage.calls and not model.interventions.log
+        return self.recording is None and is_new
+
+    def want(self, choice: RunSettings) -> None:
+        """Note what the visitor has chosen; before the first step it counts at once, else after Reset.
+
+        Args:
+            choice: Settings of the run.
+        """
+        self._wanted = choice, clock.monotonic()
+
+    def catch_up(self) -> None:
+        """Build the model that the visitor wants, if nothing has happened in the run yet."""
+        if self._wanted is None or clock.monotonic() - self._wanted[1] < CHOICE_S:
+            return
+        (choice, _), self._wanted = self._wanted, None
+        if choice.is_complete:
+            self._apply(choice)
+
+    def start(self, choice: RunSettings, steps: int | None = None) -> None:
+        """Start stepping; before the first step, with the settings that the visitor has chosen.
+
+        Args:
+            choice: The chosen settings; a model that cannot be built from them makes no step.
+            steps: Number of steps; None: until paused.
+        """
+        self._wanted = None
+        if self._apply(choice) and self.runner is not None:
+            self.runner.start(steps)
+
+    def _apply(self, choice: RunSettings) -> bool:
+        """Build the model of a choice if it still can count; return False if that failed."""
+        with self._choosing:
+            if not self.is_untouched or (choice == self.built_from and not self.error):
+                return True
+            self.build(choice)
+            return not self.error
 
     def open(self, path: Path) -> None:
         """Show a run of the folder, if it imports nothing but parts of known models.
@@ -287,6 +338,11 @@ class PageSession:
             self.cost_estimator.version,
             audits,
         )
+
+    def note_shown(self, drawn: int | None) -> None:
+        """Note which drawing of the model a browser shows; None: no browser has the page open."""
+        if self.runner is not None:
+            self.runner.shown = drawn
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""

@@ -20,7 +20,7 @@ def reset_warning(model: LLMModel) -> str:
     usage, path = model.usage, model.runlog.path
     cost = f" for ${usage.dollars:,.4f}" if usage.dollars else ""
     note = (
-        "It has not been saved." if path is None else f"It is saved: you can reopen it on the Runs tab ({path.name})."
+        "It has not been saved." if path is None else f"It is saved: you can reopen it on the Data tab ({path.name})."
     )
     replies = f"{usage.calls:,} {'reply' if usage.calls == 1 else 'replies'}"
     return f"This run has {replies} from language models or people{cost}. {note}"

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import solara
-from matplotlib.collections import LineCollection
-from matplotlib.ticker import MaxNLocator
 from mesa.visualization.utils import update_counter
-from reacton import use_memo, use_state
+from reacton import use_state
 from solara.core import component
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted, one_line
 from mesa_llm.viz.components.page_state import use_page
-from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
-from mesa_llm.viz.render.downloads import plot_downloads
-from mesa_llm.viz.render.figures import enlarge
-from mesa_llm.viz.render.network import MAX_NAMES, ClickableSpot
-from mesa_llm.viz.render.style import FEW, GREY, Figure, literal, picture_of, tidy
+from mesa_llm.viz.render.charts import Chart, ChartSeries
+from mesa_llm.viz.render.style import COLOURS, GREY
 from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
 from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.measures import Share
@@ -34,10 +30,8 @@ from mesa_llm.worlds.social.measures import Share
 MAX_SHARERS = 300
 """Maximum number of users drawn in a cascade; the first to join are drawn."""
 
-ROOT_COLOUR = "#f97316"
-
-COLOURS = ("#7c3aed", "#16a34a", "#0891b2", "#db2777", "#ca8a04", "#64748b", "#dc2626")
-"""Colours of curves; the first is also that of users who passed a post on."""
+ROOT_COLOUR = COLOURS[1]
+"""Colour of the author of a post; those who passed it on have the first of the palette."""
 
 MEASURES = ("Users reached (scale)", "Depth", "Max breadth")
 """Titles of the three curves."""
@@ -126,71 +120,47 @@ def tree_of(author_id: int, step: int, shares: Sequence[Share]) -> list[Node]:
     ]
 
 
-def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]]:
-    """Draw who passed a post on, and who they got it from.
+def cascade_chart(world: SocialWorld, root_id: int) -> Chart:
+    """Return who passed a post on, and who they got it from, by the step in which they did.
 
     Args:
         world: The world.
         root_id: The first post of the cascade.
-
-    Returns:
-        The figure, and the position of each user in it.
     """
     shares = world.measures.shares(root_id)
     post = world.post_view(root_id)
     world.names.load(share.user_id for share in shares[:MAX_SHARERS])
     nodes = tree_of(post.author_id, post.step, shares[:MAX_SHARERS])
-    figure = Figure(figsize=(6.0, 4.6), layout="constrained")
-    axes: Any = figure.subplots()
-    lines = [((nodes[n.parent].x, nodes[n.parent].y), (n.x, n.y)) for n in nodes if n.parent >= 0]
-    is_crowded = len(nodes) > MAX_NAMES
-    width = 0.3 if is_crowded else 1.0
-    axes.add_collection(LineCollection(lines, colors="#94a3b8", linewidths=width, alpha=0.8, zorder=1))
-    passed_on = [0] * len(nodes)
-    for node in nodes[1:]:
-        passed_on[node.parent] += 1
-    axes.scatter(
-        [node.x for node in nodes],
-        [node.y for node in nodes],
-        s=[36 + 14 * min(count, 30) for count in passed_on],
-        c=[ROOT_COLOUR, *[COLOURS[0]] * (len(nodes) - 1)],
-        edgecolors="none" if is_crowded else "white",  # outlines of close neighbours would cover each other
-        zorder=3,
+    at: list[float] = []
+    heights: list[float | None] = []
+    for node in nodes[1:]:  # a gap ends each line
+        parent = nodes[node.parent]
+        at += [parent.x, node.x, node.x]
+        heights += [parent.y, node.y, None]
+    users = ChartSeries(
+        values=[node.y for node in nodes],
+        at=[node.x for node in nodes],
+        kind="point",
+        colours=[ROOT_COLOUR, *[COLOURS[0]] * (len(nodes) - 1)],
+        labels=[one_line(world.names[node.user_id], 40) for node in nodes],
+        agents=[node.user_id for node in nodes],
     )
-    _name_nodes(axes, nodes, world, passed_on)
-    _frame_tree(axes, nodes, post.step, max(world.step - 1, post.step))
     depth = max((share.distance for share in shares), default=0)
-    author = literal(one_line(post.author, 40))
-    title = f"Post {root_id} by {author}: {counted(len(shares) + 1, 'user')}, {depth} deep"
-    if len(shares) > MAX_SHARERS:
-        title += f"\nShowing the first {MAX_SHARERS} of {len(shares):,} users who passed it on"
-    axes.set_title(title, loc="left", fontsize=13, color=GREY)
-    enlarge(figure)
-    return figure, nodes
-
-
-def _name_nodes(axes: Any, nodes: Sequence[Node], world: SocialWorld, passed_on: Sequence[int]) -> None:
-    """Write names unless there are many: beside users who passed the post to nobody, above the others."""
-    if len(nodes) > MAX_NAMES:
-        return
-    for node, count in zip(nodes, passed_on, strict=True):
-        name = literal(one_line(world.names[node.user_id], 18))
-        place = {"xytext": (0, 8), "ha": "center"} if count else {"xytext": (7, 0), "va": "center"}
-        look = {"textcoords": "offset points", "fontsize": 9, "color": "#334155", "zorder": 5}
-        axes.annotate(name, (node.x, node.y), **place, **look)
-
-
-def _frame_tree(axes: Any, nodes: Sequence[Node], step: int, last_step: int) -> None:
-    heights = [node.y for node in nodes]
-    axes.set_xlim(step - 0.6, max(max(node.x for node in nodes), last_step) + 1.2)
-    axes.set_ylim(max(heights) + 0.8, min(heights) - 0.8)
-    axes.set_xticks(
-        [tick for tick in MaxNLocator(integer=True).tick_values(step, last_step) if step <= tick <= last_step]
+    author = one_line(post.author, 40)
+    title = f"Cascade of post {root_id} by {author}: {counted(len(shares) + 1, 'user')}, {depth} deep"
+    is_cut = len(shares) > MAX_SHARERS
+    note = f"Shown: the first {MAX_SHARERS} of {len(shares):,} users who passed it on." if is_cut else ""
+    return Chart(
+        title=title,
+        series=[ChartSeries(values=heights, at=at, colour=GREY), users],
+        x="Step in which it was shared",
+        low=min(node.y for node in nodes) - 0.8,
+        high=max(node.y for node in nodes) + 0.8,
+        start=post.step - 0.4,
+        end=max(max(node.x for node in nodes), float(max(world.step - 1, post.step))) + 0.8,
+        has_values=False,
+        note=note,
     )
-    axes.set_yticks([])
-    axes.set_xlabel("Step in which it was shared", color=GREY)
-    tidy(axes)
-    axes.grid(axis="x", color="#e2e8f0")
 
 
 @component
@@ -225,38 +195,25 @@ def root_to_show(model: LLMModel, post_id: int) -> int:
 
 @component
 def _Tree(model: LLMModel, root_id: int) -> None:
-    page = use_page(model)
-    moment = update_counter.get()
-    world = social_world(model)
-
-    def drawn(kind: str) -> tuple[bytes, list[ClickableSpot]]:
+    def draw(model: LLMModel) -> Chart:
         with still(model):
-            figure, nodes = cascade_figure(world, root_id)
-            return picture_of(figure, kind), _spots(figure, nodes, world)
+            return cascade_chart(social_world(model), root_id)
 
-    png, spots = use_memo(lambda: drawn("png"), [model, moment, root_id])
-    title = f"Cascade of post {root_id}"
-    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[0]), png, spots, page.inspect_agent)
+    Plot(model, draw).key(f"cascade of {root_id}")
 
 
-def _spots(figure: Figure, nodes: Sequence[Node], world: SocialWorld) -> list[ClickableSpot]:
-    axes = figure.axes[0]
-    width, height = figure.get_size_inches() * figure.dpi
-    spots: list[ClickableSpot] = []
-    for node in nodes:
-        left, up = axes.transData.transform((node.x, node.y))
-        name = f"{node.user_id} · {world.names[node.user_id]}"
-        spots.append(ClickableSpot(node.user_id, name, 100 * left / width, 100 * (1 - up / height)))
-    return spots
-
-
-def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadCurves] | None = None) -> Figure:
-    """Plot how far a post has spread: by step on its own, by minute beside other curves.
+def spread_charts(
+    world: SocialWorld, root_id: int, curves: Mapping[str, SpreadCurves] | None = None
+) -> dict[str, Chart]:
+    """Return how far a post has spread: by step on its own, by minute beside other curves.
 
     Args:
         world: The world.
         root_id: The first post of the cascade.
         curves: Curves to compare with, by name; the first, a real one, determines the time axis.
+
+    Returns:
+        Each of `MEASURES` → its chart.
     """
     cascade = world.measures.cascade(root_id)
     n_steps = max(len(cascade.steps) - 1, 1)  # the last step has only begun
@@ -264,42 +221,41 @@ def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadC
     if curves:
         step_minutes = world.settings.step_minutes or 1.0
         every = {f"post {root_id}": SpreadCurves.of_steps(size, depth, breadth, step_minutes), **curves}
-        by_measure = [
+        by_measure: list[dict[str, Sequence[float]]] = [
             {name: getattr(curve, field.name) for name, curve in every.items()} for field in fields(SpreadCurves)
         ]
     else:
         by_measure = [{f"post {root_id}": values} for values in (size, depth, breadth)]
-    figure = Figure(figsize=(6.0, 5.6 + 0.3 * len(curves or ())), layout="constrained")
-    plots: Any = figure.subplots(len(MEASURES), 1, sharex=True)
-    for axes, title, lines in zip(plots, MEASURES, by_measure, strict=True):
-        _draw_lines(axes, title, lines)
-    unit = "Minutes" if curves else "Steps"
-    plots[-1].set_xlabel(f"{unit} since publication", color=GREY)
-    plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     settled = [_settled_at(curve) for curve in list((curves or {}).values())[:1]]
-    plots[-1].set_xlim(0, max(1, len(by_measure[0][f"post {root_id}"]) - 1, *settled))
-    if curves:
-        figure.legend(*plots[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
-    figure.suptitle(f"Spread of post {root_id}", x=0.01, ha="left", fontsize=13, color=GREY)
-    enlarge(figure)
-    return figure
+    end = max(1, len(by_measure[0][f"post {root_id}"]) - 1, *settled)
+    x = f"{'Minutes' if curves else 'Steps'} since publication"
+    return {
+        measure: Chart(
+            title=f"Spread of post {root_id}: {measure[0].lower()}{measure[1:]}",
+            series=_spread_series(lines, end, is_named=bool(curves)),
+            x=x,
+            end=float(end),
+        )
+        for measure, lines in zip(MEASURES, by_measure, strict=True)
+    }
+
+
+def _spread_series(lines: Mapping[str, Sequence[float]], end: int, *, is_named: bool) -> list[ChartSeries]:
+    """Return the curves of one measure: the post itself first, then the real curve, then others as dashed lines."""
+    return [
+        ChartSeries(
+            name=name if is_named else "",
+            values=list(map(float, values[: end + 1])),
+            colour=COLOURS[index % len(COLOURS)],
+            is_dashed=index > 1,
+        )
+        for index, (name, values) in enumerate(lines.items())
+    ]
 
 
 def _settled_at(curve: SpreadCurves) -> int:
     """Return the minute after which a curve hardly grows; the rest is not drawn."""
     return int(np.argmax(curve.scale >= 0.995 * curve.scale[-1]))
-
-
-def _draw_lines(axes: Any, title: str, lines: Mapping[str, Sequence[float]]) -> None:
-    """Plot one measure: the post itself first, then the real curve, then others as dashed lines."""
-    for index, (name, values) in enumerate(lines.items()):
-        look = {"lw": 2.4, "zorder": 3} if index == 0 else {"lw": 1.8, "ls": "-" if index == 1 else "--"}
-        marker = "o" if len(values) <= FEW else ""
-        axes.plot(range(len(values)), values, color=COLOURS[index % len(COLOURS)], marker=marker, label=name, **look)
-    axes.set_title(title, loc="left", fontsize=12, color=GREY)
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.set_ylim(0, max(1.15 * axes.dataLim.ymax, 1.2))
-    tidy(axes)
 
 
 def spread_curves(curves: Curves | None = None, baselines: Baselines | None = None) -> Callable[[Any], Any]:
@@ -334,14 +290,15 @@ def _Spread(model: LLMModel, curves: Curves | None, baselines: Baselines | None)
             set_fault("")
             keep(dict([*real.items(), (name.removesuffix(".json"), curve)][-MAX_FILES:]))
 
-    def draw(model: Any) -> Figure:
+    def draw(model: Any, measure: str) -> Chart:
         beside = {**real, **(curves(model, root_id) if curves else {})}
         if real and baselines is not None:
             beside |= baselines(next(iter(real.values())))
-        return spread_figure(social_world(model), root_id, beside)
+        return spread_charts(social_world(model), root_id, beside)[measure]
 
     if root_id:
-        Plot(model, draw, is_large=True).key(f"spread of {root_id} beside {' '.join(real)}")
+        for measure in MEASURES:
+            Plot(model, partial(draw, measure=measure)).key(f"{measure} of {root_id} beside {' '.join(real)}")
     with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}):
         Upload("Upload a real cascade (OASIS JSON)", take, set_fault, ".json")
         if real:

@@ -10,23 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import solara
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
-from matplotlib.colors import Normalize
-from matplotlib.lines import Line2D
+from matplotlib.colors import Normalize, to_hex
 from mesa.visualization.utils import update_counter
-from reacton import use_memo, use_ref, use_state
+from reacton import use_ref, use_state
 from solara.core import component
 
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.components.page_state import use_page
-from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import llm_models_only
-from mesa_llm.viz.render.downloads import plot_downloads
-from mesa_llm.viz.render.figures import enlarge
+from mesa_llm.viz.components.plots import Plot
+from mesa_llm.viz.render.agents import option_label
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.render.network import ACTIVE, IDLE, ClickableSpot, PlacedAgent, lay_out, spots_on, write_names
-from mesa_llm.viz.render.style import GREY, Figure, picture_of
+from mesa_llm.viz.render.network import ACTIVE, IDLE, POINT, lay_out, scaled_positions
+from mesa_llm.viz.render.scenes import LegendEntry, SceneAgent, SpaceScene
+from mesa_llm.viz.render.style import GREY
 from mesa_llm.viz.social.reader import social_world, still
 from mesa_llm.worlds.beliefs import tone
 
@@ -44,12 +41,6 @@ LATEST_TEXTS = 5
 
 UNKNOWN = "#cbd5e1"
 """Colour of a user without a value."""
-
-TIE, NEW_TIE = "#94a3b8", "#16a34a"
-"""Colours of follows that existed at the start, and of new ones."""
-
-WIDTH, HEIGHT = 6.2, 6.2
-"""Size of the drawing, in inches."""
 
 
 class Colouring(NamedTuple):
@@ -135,19 +126,16 @@ def _among(edges: Any, chosen: Sequence[int]) -> Any:
     return edges[np.isin(edges, chosen).all(axis=1)]
 
 
-def follow_figure(
+def follow_scene(
     model: LLMModel, name: str, colouring: Colouring, positions: dict[int, Any] | None = None
-) -> tuple[Figure, list[PlacedAgent]]:
-    """Draw the current follow network.
+) -> SpaceScene:
+    """Return the current follow network as a scene: users sized by followers and coloured by value.
 
     Args:
         model: A model with a social world.
         name: Name of the colouring.
         colouring: The colouring.
         positions: User id → position; new users are added. None: all are laid out anew.
-
-    Returns:
-        The figure, and the position of each user in it.
     """
     world = social_world(model)
     positions = {} if positions is None else positions
@@ -157,22 +145,69 @@ def follow_figure(
     new = _among(world.measures.new_follows(), list(agents)).tolist() if n_ties <= MAX_COMPARED else []
     recent = {(follower, followee) for follower, followee in new}
     lay_out_users(list(agents), ties.tolist(), positions)
-    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
-    enlarge(figure)
-    axes: Any = figure.subplots()
-    axes.set_axis_off()
-    _draw_ties(axes, [tuple(tie) for tie in ties[:MAX_TIES].tolist()], recent, positions)
-    _draw_users(figure, axes, list(agents.values()), name, colouring, positions)
-    places = [PlacedAgent(agent, *map(float, positions[number])) for number, agent in agents.items()]
-    axes.margins(0.06)
-    title = f"Follow network: {n_users:,} users, {n_ties:,} follows"
+    at = scaled_positions({user_id: positions[user_id] for user_id in agents})
+    drawn: dict[bool, list[tuple[float, float, float, float]]] = {False: [], True: []}
+    for follower, followee in ties[:MAX_TIES].tolist():
+        drawn[(follower, followee) in recent].append((*at[follower], *at[followee]))
+    notes: list[str] = []
     if len(agents) < n_users:
-        title += f"\nShowing the {len(agents):,} most connected users, {min(len(ties), MAX_TIES):,} follows"
+        n_drawn = min(len(ties), MAX_TIES)
+        notes.append(f"Shown: the {len(agents):,} most connected users, {n_drawn:,} follows.")
     if recent:
-        title += "\nGreen: new since the start of the run"
-    axes.set_title(title, loc="left", color=GREY, fontsize=12)
-    write_names(axes, places)
-    return figure, places
+        notes.append("Green: new since the start of the run.")
+    colours, legend = _colours(list(agents.values()), name, colouring)
+    followers = [int(world.users.get("followers", user_id)) for user_id in agents]
+    largest = max([12, *followers])
+    users = [
+        SceneAgent(
+            agent=agent,
+            x=at[user_id][0],
+            y=at[user_id][1],
+            radius=POINT * (45 + 420 * n_followers / largest) ** 0.5 / 2,
+            colour=colour,
+            edge=GREY,
+            name=option_label(agent),
+        )
+        for (user_id, agent), n_followers, colour in zip(agents.items(), followers, colours, strict=True)
+    ]
+    return SpaceScene(
+        title=f"Follow network: {n_users:,} users, {n_ties:,} follows",
+        width=11,
+        height=10,
+        agents=users,
+        ties=drawn[False],
+        new_ties=drawn[True],
+        legend=legend,
+        has_names=True,
+        note=" ".join(notes),
+    )
+
+
+def _colours(agents: Sequence[Any], name: str, colouring: Colouring) -> tuple[list[str], list[LegendEntry]]:
+    """Return the colour of each user by its value, and what the colours stand for."""
+    measured = [colouring.measure(agent) for agent in agents]
+    values = np.array([float(value) if isinstance(value, Real) else np.nan for value in measured])
+    known = np.isfinite(values)
+    if name == ACTIVITY:
+        entries = (("acted in the last step", ACTIVE), ("did not", IDLE))
+        legend = [LegendEntry(text=text, colour=colour, shape="o") for text, colour in entries]
+        return [ACTIVE if value else IDLE for value in values], legend
+    low = colouring.low if colouring.low is not None else float(values[known].min()) if known.any() else 0.0
+    high = colouring.high if colouring.high is not None else float(values[known].max()) if known.any() else 1.0
+    scale = ScalarMappable(Normalize(low, high if high > low else low + 1), colouring.cmap)
+
+    def colour_of(value: float) -> str:
+        colour: Any = scale.to_rgba(np.array([value]))[0]
+        return to_hex(colour)
+
+    marks = dict.fromkeys([low, (low + high) / 2, high])
+    legend = [
+        LegendEntry(text=f"{name}: {mark:.3g}" if mark == low else f"{mark:.3g}", colour=colour_of(mark), shape="o")
+        for mark in marks
+    ]
+    if not known.all():
+        legend.append(LegendEntry(text="unknown", colour=UNKNOWN, shape="o"))
+    return [colour_of(value) if is_known else UNKNOWN for value, is_known in zip(values, known, strict=True)], legend
 
 
 def lay_out_users(users: Sequence[int], ties: Sequence[Sequence[int]], positions: dict[int, Any]) -> None:
@@ -218,52 +253,6 @@ def _draw_in(users: Sequence[int], positions: dict[int, Any]) -> None:
     positions |= dict(zip(users, offsets * factors[:, None], strict=True))
 
 
-def _draw_ties(
-    axes: Any, ties: Sequence[tuple[int, int]], recent: set[tuple[int, int]], positions: Mapping[int, Any]
-) -> None:
-    """Draw follows as lines, highlighting new ones."""
-    alpha = 0.55 if len(ties) < 300 else 0.25
-    for are_new, colour, order in ((False, TIE, 1), (True, NEW_TIE, 2)):
-        lines = [(positions[a], positions[b]) for a, b in ties if ((a, b) in recent) is are_new]
-        axes.add_collection(
-            LineCollection(lines, colors=colour, alpha=alpha, linewidths=0.9 + 0.3 * are_new, zorder=order)
-        )
-
-
-def _draw_users(
-    figure: Figure,
-    axes: Any,
-    agents: Sequence[Any],
-    name: str,
-    colouring: Colouring,
-    positions: Mapping[int, Any],
-) -> None:
-    """Draw users as discs, sized by followers and coloured by value."""
-    if not agents:
-        return
-    followers = np.array([social_world(agent.model).users.get("followers", agent.unique_id) for agent in agents])
-    sizes = 45 + 420 * followers / max(int(followers.max()), 12)
-    measured = [colouring.measure(agent) for agent in agents]
-    values = np.array([float(value) if isinstance(value, Real) else np.nan for value in measured])
-    known = np.isfinite(values)
-    if name == ACTIVITY:
-        colours: Any = [ACTIVE if value else IDLE for value in values]
-        handles = [Line2D([], [], ls="", marker="o", color=c, label=t) for c, t in ((ACTIVE, "yes"), (IDLE, "no"))]
-        figure.legend(
-            handles=handles, title="Acted in the last step", frameon=False, ncols=2, loc="outside lower center"
-        )
-    else:
-        low = colouring.low if colouring.low is not None else float(values[known].min()) if known.any() else 0.0
-        high = colouring.high if colouring.high is not None else float(values[known].max()) if known.any() else 1.0
-        scale = ScalarMappable(Normalize(low, high if high > low else low + 1), colouring.cmap)
-        colours = [scale.to_rgba(value) if is_known else UNKNOWN for value, is_known in zip(values, known, strict=True)]
-        bar = figure.colorbar(scale, ax=axes, location="bottom", shrink=0.7, pad=0.01, aspect=40)
-        bar.set_label(name + (" (grey: unknown)" if not known.all() else ""), color=GREY)
-        bar.outline.set_visible(False)
-    places = np.array([positions[agent.unique_id] for agent in agents])
-    axes.scatter(places[:, 0], places[:, 1], c=colours, s=sizes, edgecolors="#475569", linewidths=0.6, zorder=3)
-
-
 def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None = None) -> Callable[[Any], Any]:
     """Return a component that draws the current follow network, and lets a visitor choose the colouring.
 
@@ -279,28 +268,19 @@ def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None =
 
 @component
 def _FollowNetwork(model: LLMModel, own: Callable[[Any], Mapping[str, Colouring]] | None) -> None:
-    page = use_page(model)
-    moment = update_counter.get()
     picked, pick = use_state("")
     cache = use_ref((model, dict[int, Any]()))
     if cache.current[0] is not model:
         cache.current = (model, {})
     positions = cache.current[1]
+    update_counter.get()
     with still(model):
         colourings = colourings_of(model, own(model) if own else {})
     name = picked if picked in colourings else next(iter(colourings))
 
-    def drawn(kind: str) -> tuple[bytes, list[ClickableSpot]]:
+    def draw(model: LLMModel) -> SpaceScene:
         with still(model):
-            figure, places = follow_figure(model, name, colourings[name], positions)
-            return picture_of(figure, kind), spots_on(figure.axes[0], places)
+            return follow_scene(model, name, colourings[name], positions)
 
-    png, spots = use_memo(lambda: drawn("png"), [model, moment, name])
     solara.Select("Colour by", list(colourings), name, pick, dense=True)
-    Picture(
-        "Follow network",
-        plot_downloads(model, "follows", lambda kind: drawn(kind)[0]),
-        png,
-        spots,
-        page.inspect_agent,
-    )
+    Plot(model, draw).key(f"coloured by {name}")

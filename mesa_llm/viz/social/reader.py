@@ -17,14 +17,14 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.text import quoted
 from mesa_llm.viz.components.autocomplete import Autocomplete, Suggestion
 from mesa_llm.viz.components.markup import Clickable
-from mesa_llm.viz.components.page_state import PageState, use_page
+from mesa_llm.viz.components.page_state import AGENTS_TAB, DATA_TAB, PageState, use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.session.per_model import PerModel
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.text import group_notices, news_lines
 
-FEED_TAB, CASCADE_TAB = "Feed", "Cascades"
+FEED_TAB, CASCADE_TAB = AGENTS_TAB, DATA_TAB
 """Tabs that open on clicks on users and posts."""
 
 MAX_ENTRIES = 150

@@ -347,6 +347,6 @@ OFFERED: dict[str, Any] = {
 page = LLMPage(
     AuctionArena,
     model_params={**controls(AuctionArena), **OFFERED},
-    components=[LotByLot, Bidders, prices, profits, budgets, (Minds, "Plans and beliefs")],
+    components=[LotByLot, Bidders, prices, profits, budgets, (Minds, "Agents", "Plans and beliefs")],
     name="Auction",
 )

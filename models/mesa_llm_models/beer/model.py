@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from statistics import pvariance
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
@@ -134,6 +135,11 @@ class BeerGame(LLMModel):
 
     scenario_class = BeerScenario
     scenario: BeerScenario
+    measures: ClassVar[Mapping[str, str]] = {
+        "cost": "Costs of all so far, in dollars",
+        "bullwhip": "Variance of the factory's orders over that of the demand",
+        "peak_order": "Largest order so far, in cases",
+    }
     changeable = ("weeks", "later_demand", "shares_stock", "may_talk", "theta", "alpha", "beta", "desired_stock")
     messages_arrive = "next_stage"
     goes_on_after_failures = True

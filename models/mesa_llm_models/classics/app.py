@@ -12,9 +12,8 @@ from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
 from mesa_llm.model.recording import advance_to
-from mesa_llm.viz import Markup, Picture, Row, place_style
-from mesa_llm.viz.render import picture_of
-from mesa_llm_models.classics.charts import twins_figure
+from mesa_llm.viz import Markup, Row, place_style
+from mesa_llm_models.classics.charts import TwinsView
 from mesa_llm_models.classics.recordings import CLASSICS, Classic
 
 OPPONENTS = {"recorded language model": "", "random baseline": "random"}
@@ -39,10 +38,9 @@ def Twins(classic: Classic, llm: str) -> None:
 
     use_effect(lambda: close, [run])
 
-    def drawn() -> bytes:
+    def advance() -> None:
         for twin in twins:
             advance_to(twin, step)
-        return picture_of(twins_figure(classic.name, *twins))
 
     def again() -> None:
         set_step(0)
@@ -52,7 +50,8 @@ def Twins(classic: Classic, llm: str) -> None:
         solara.Button("Step", on_click=lambda: set_step(step + 1), disabled=step >= classic.steps, color="primary")
         solara.Button("To the end", on_click=lambda: set_step(classic.steps), disabled=step >= classic.steps)
         solara.Button("Again", on_click=again, disabled=step == 0)
-    Picture(f"{classic.name}, step {step}", (), use_memo(drawn, [run, step]))
+    use_memo(advance, [run, step])
+    TwinsView(classic.name, *twins)
     rows = use_memo(lambda: _rows(twins), [run, step])
     Markup("table.html", columns=("Measure", "Rule twin", "Beside it"), rows=rows, more=0, nothing="")
 

@@ -22,8 +22,8 @@ page = LLMPage(
     CognitiveBiasesModel,
     components=[
         drawn_by(bias_figure),
-        (table_of(score_cells, COLUMNS, nothing="No test yet."), "Scores"),
-        (MissingAnswers, "Items"),
+        (table_of(score_cells, COLUMNS, nothing="No test yet."), "Data", "Scores"),
+        (MissingAnswers, "Data", "Missing answers"),
     ],
     name="Cognitive biases",
 )

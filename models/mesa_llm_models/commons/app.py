@@ -25,4 +25,6 @@ def meeting_cells(model: CommonsModel) -> list[tuple[str, ...]]:
 
 
 meetings = table_of(meeting_cells, ("Month", "Who", "What"), nothing="Nobody has spoken yet.")
-page = LLMPage(CommonsModel, components=[drawn_by(lake_figure), Measures, (meetings, "Meetings")], name="Commons")
+page = LLMPage(
+    CommonsModel, components=[drawn_by(lake_figure), Measures, (meetings, "Data", "Meetings")], name="Commons"
+)

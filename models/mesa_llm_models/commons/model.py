@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from statistics import fmean, median
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
@@ -104,6 +105,11 @@ class CommonsModel(LLMModel):
 
     scenario_class = CommonsScenario
     scenario: CommonsScenario
+    measures: ClassVar[Mapping[str, str]] = {
+        "survival": "Months fished so far",
+        "gain": "Mean catch of a fisher so far, in tons",
+        "equality": "Equality of catches: 1 if all have caught the same",
+    }
     changeable = ("growth", "meeting", "greed")
 
     def __init__(self, scenario: CommonsScenario | None = None, **options: Unpack[LLMOptions]) -> None:

@@ -21,9 +21,9 @@ page = LLMPage(
     components=[
         drawn_by(plane_figure),
         drawn_by(interval_figure),
-        (drawn_by(topic_figure), "Topics"),
-        (table_of(text_cells, ("Persona", "Topic", "Text"), nothing="Nobody has written yet."), "Texts"),
-        (MissingAnswers, "Items"),
+        (drawn_by(topic_figure), "Data", "Topics"),
+        (table_of(text_cells, ("Persona", "Topic", "Text"), nothing="Nobody has written yet."), "Data", "Texts"),
+        (MissingAnswers, "Data", "Missing answers"),
     ],
     name="CoMPosT",
 )

@@ -13,8 +13,9 @@ from solara.core import component
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted
 from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
+from mesa_llm.viz.render import COLOURS
 from mesa_llm.worlds.room import Silence
-from mesa_llm_models.discussion.charts import COLOURS, attitude_figure, talk_figure
+from mesa_llm_models.discussion.charts import attitude_chart, talk_chart
 from mesa_llm_models.discussion.config import STUDIES
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.session import Session
@@ -26,7 +27,7 @@ MAX_ITEMS = 200
 
 
 def chat_items(session: Session) -> list[dict[str, Any]]:
-    """Return the latest messages and silences of a room, newest first, as values of the template.
+    """Return the latest messages and silences of a room, oldest first, as values of the template.
 
     Args:
         session: The room.
@@ -35,7 +36,7 @@ def chat_items(session: Session) -> list[dict[str, Any]]:
     names = {one.agent_id: one.name for one in room.members.values()}
     colours = {agent_id: COLOURS[index % len(COLOURS)] for index, agent_id in enumerate(room.members)}
     items: list[dict[str, Any]] = []
-    for one in room.timeline[: -MAX_ITEMS - 1 : -1]:
+    for one in room.timeline[-MAX_ITEMS:]:
         if isinstance(one, Silence):
             item = {"name": one.name, "text": one.reason, "draft": one.draft}
         else:
@@ -96,9 +97,9 @@ page = LLMPage(
     model_params={**controls(DiscussionModel), "config": CHOICES, "people_play": False},
     components=[
         Chat,
-        drawn_by(attitude_figure),
-        drawn_by(talk_figure),
-        (table_of(answer_rows, COLUMNS, nothing="No private question has been asked yet."), "Private survey"),
+        drawn_by(attitude_chart),
+        drawn_by(talk_chart),
+        (table_of(answer_rows, COLUMNS, nothing="No private question has been asked yet."), "Data", "Private survey"),
     ],
     name="Discussion",
 )

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady, table_of
+from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
 from mesa_llm_models.econ_agent import charts
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
@@ -44,17 +44,20 @@ def Caveat(model: EconAgentModel) -> None:
     Markup(OKUN, year=latest[0] if latest else None)
 
 
-def household_cells(model: EconAgentModel) -> list[tuple[str, ...]]:
+def household_cells(model: EconAgentModel) -> list[Row]:
     """List the households, richest first."""
     homes = model.world.household_table()
     homes["name"] = [household.config.name for household in model.households]
     return [
-        (
-            f"{home['agent']} · {home['name']}",
-            f"{home['age']}",
-            home["job"],
-            f"{home['skill']:.2f}",
-            f"{home['coin']:,.0f}",
+        Row(
+            (
+                f"{home['agent']} · {home['name']}",
+                f"{home['age']}",
+                home["job"],
+                f"{home['skill']:.2f}",
+                f"{home['coin']:,.0f}",
+            ),
+            agent=int(home["agent"]),
         )
         for home in homes.sort_values("coin", ascending=False, kind="stable").reset_index().to_dict("records")
     ]
@@ -83,11 +86,15 @@ page = LLMPage(
         prices,
         unemployment,
         output,
-        (Caveat, "Okun's law"),
-        (real_okun, "Okun's law"),
-        (nominal_okun, "Okun's law"),
-        (table_of(household_cells, HOUSEHOLDS, nothing="There are no households.", max_rows=1000), "Households"),
-        (savings, "Savings"),
+        (Caveat, "Data", "Okun's law"),
+        (real_okun, "Data"),
+        (nominal_okun, "Data"),
+        (
+            table_of(household_cells, HOUSEHOLDS, nothing="There are no households.", max_rows=1000),
+            "Data",
+            "Households",
+        ),
+        (savings, "Data", "Savings"),
     ],
     name="Macroeconomy (EconAgent)",
 )

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from mesa_llm.viz import LLMPage, drawn_by, table_of
+from mesa_llm.viz import LLMPage, Row, drawn_by, table_of
 from mesa_llm_models.economy.charts import goods_figure, money_figure, price_figure, work_figure
 from mesa_llm_models.economy.model import EconomyModel
 
 
-def book_cells(model: EconomyModel) -> list[tuple[str, ...]]:
+def book_cells(model: EconomyModel) -> list[Row]:
     """List everyone's books."""
     return [
-        (
-            f"{player.unique_id} · {player.config.name}",
-            own.role,
-            f"${own.balance:,.2f}",
-            f"{own.workforce}",
-            f"${own.price:.2f}" if own.price else "–",
-            f"{own.output:.1f}",
-            f"${own.sales:,.2f}",
-            f"{own.stock:.1f}",
-            f"${own.capital:,.2f}",
+        Row(
+            (
+                f"{player.unique_id} · {player.config.name}",
+                own.role,
+                f"${own.balance:,.2f}",
+                f"{own.workforce}",
+                f"${own.price:.2f}" if own.price else "–",
+                f"{own.output:.1f}",
+                f"${own.sales:,.2f}",
+                f"{own.stock:.1f}",
+                f"${own.capital:,.2f}",
+            ),
+            agent=player.unique_id,
         )
         for player in model.agents
         for own in (player.account,)
@@ -35,7 +38,7 @@ page = LLMPage(
         drawn_by(price_figure),
         drawn_by(goods_figure),
         drawn_by(money_figure),
-        (table_of(book_cells, COLUMNS, nothing="Nobody is here.", max_rows=1000), "Books"),
+        (table_of(book_cells, COLUMNS, nothing="Nobody is here.", max_rows=1000), "Data", "Books"),
     ],
     name="Economy",
 )

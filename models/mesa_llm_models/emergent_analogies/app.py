@@ -28,9 +28,9 @@ page = LLMPage(
     EmergentAnalogiesModel,
     components=[
         drawn_by(accuracy_figure),
-        (drawn_by(kind_figure), "Types"),
-        (table_of(answer_cells, COLUMNS, nothing="No answer yet.", max_rows=100), "Answers"),
-        (MissingAnswers, "Items"),
+        (drawn_by(kind_figure), "Data", "Types"),
+        (table_of(answer_cells, COLUMNS, nothing="No answer yet.", max_rows=100), "Data", "Answers"),
+        (MissingAnswers, "Data", "Missing answers"),
     ],
     name="Emergent analogies",
 )

@@ -32,9 +32,9 @@ page = LLMPage(
     EmotionBenchModel,
     components=[
         drawn_by(change_figure),
-        (drawn_by(factor_figure), "Situations"),
-        (table_of(change_cells, COLUMNS, nothing="No sheet has all its answers yet."), "Scores"),
-        (MissingAnswers, "Items"),
+        (drawn_by(factor_figure), "Data", "Situations"),
+        (table_of(change_cells, COLUMNS, nothing="No sheet has all its answers yet."), "Data", "Scores"),
+        (MissingAnswers, "Data", "Missing answers"),
     ],
     name="EmotionBench",
 )

@@ -21,4 +21,6 @@ def talk_cells(model: HiddenRolesModel) -> list[tuple[str, ...]]:
 PLAYERS = table_of(player_cells, ("Name", "Role", "Left", "Last vote"), nothing="Nobody plays.")
 TALK = table_of(talk_cells, ("Day", "Who", "What was said"), nothing="Nobody has said anything yet.")
 
-page = LLMPage(HiddenRolesModel, components=[(PLAYERS, "Players"), (TALK, "Talk"), Measures], name="Hidden roles")
+page = LLMPage(
+    HiddenRolesModel, components=[(TALK, "Model", "Talk"), (PLAYERS, "Model", "Players"), Measures], name="Hidden roles"
+)

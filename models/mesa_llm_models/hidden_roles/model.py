@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from statistics import fmean
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
@@ -153,6 +154,12 @@ class HiddenRolesModel(LLMModel):
 
     scenario_class = HiddenRolesScenario
     scenario: HiddenRolesScenario
+    measures: ClassVar[Mapping[str, str]] = {
+        "players": "Players in the game",
+        "wolves": "Werewolves in the game",
+        "hit_share": "Share of all votes so far that hit a werewolf",
+        "chance_share": "The same share, expected of votes at random",
+    }
     changeable = ("rounds",)
     goes_on_after_failures = True
 

@@ -1,83 +1,89 @@
-"""Figures of a prediction market: prices, dollars, gains, and the accuracy of prices."""
+"""Charts of a prediction market: prices, dollars, gains, and the accuracy of prices."""
 
 from __future__ import annotations
 
-from matplotlib.ticker import MaxNLocator
+from typing import Any
 
-from mesa_llm.text import one_line
-from mesa_llm.viz.render import COLOURS, GREY, LIGHT, Figure, legend_below, literal, sheet, stacked
+from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries, Figure, option_label, steps_of
+from mesa_llm.viz.session.session import human_queues
 from mesa_llm_models.market.model import MarketModel
-
-MAX_QUESTIONS = 8
-"""Maximum number of questions that a legend names."""
-
-MAX_TRADERS = 30
-"""Maximum number of traders that are named."""
-
-NAME_CHARACTERS = 34
-"""Maximum number of characters of a question in a legend."""
 
 
 def price_figure(model: MarketModel) -> Figure:
-    """Draw the price of YES of every question, its answer, and (dotted) the chance that nobody sees."""
-    figure, axes = sheet("Price of YES", height=4.6)
-    axes.set_xlabel("step (dotted: the true chance; ●/○: answered yes/no)", color=GREY)
-    last = 1
+    """Draw the price of YES of every question, its answer, and (dashed) the chance that nobody sees."""
+    return price_chart(model).figure()
+
+
+def price_chart(model: MarketModel) -> Chart:
+    """Return the price of YES of every question, and (dashed) the chance that no trader sees.
+
+    Where a person plays, chances are left out, as a trader must not know them.
+    """
+    is_played = bool(human_queues(model))
+    prices: list[ChartSeries] = []
+    chances: list[ChartSeries] = []
     for index, (market, fate) in enumerate(zip(model.world.ledger.markets.values(), model.fates, strict=True)):
         colour, path = COLOURS[index % len(COLOURS)], market.prices_yes
-        last = max(last, len(path) - 1)
-        name = literal(one_line(fate.text, NAME_CHARACTERS)) if len(model.fates) <= MAX_QUESTIONS else None
-        axes.plot(range(len(path)), path, color=colour, lw=2.4, marker="." if len(path) < 12 else "", label=name)
-        axes.axhline(fate.chance, color=colour, lw=1, ls=":")
-        if market.answer is not None:
-            face = colour if market.answer == "yes" else "white"
-            axes.plot(len(path) - 1, path[-1], "o", ms=11, color=colour, mfc=face, mew=2, zorder=4)
-    axes.set_xlim(0, last * 1.03)
-    axes.set_ylim(0, 1)
-    if len(model.fates) <= MAX_QUESTIONS:
-        legend_below(axes, 2)
-    return figure
+        answer = f" ({market.answer})" if market.answer is not None else ""
+        prices.append(ChartSeries(name=f"{fate.text}{answer}", colour=colour, values=list(path)))
+        if not is_played:
+            last = float(max(1, len(path) - 1))
+            chances.append(ChartSeries(values=[fate.chance] * 2, at=[0.0, last], colour=colour, is_dashed=True))
+    note = "" if is_played else "Dashed: the true chance of yes, which no trader sees."
+    return Chart(title="Price of YES", series=[*prices, *chances], y="dollars", low=0, high=1, note=note)
 
 
-def money_figure(model: MarketModel) -> Figure:
-    """Draw the dollars of traders, of the makers (which back the shares) and of fees."""
-    table = model.datacollector.get_model_vars_dataframe()
-    parts = {"traders": table["traders"], "makers, for shares": table["makers"], "fees": table["fees"]}
-    return stacked(f"Where the dollars are: ${model.money:,.0f} in all", parts, (COLOURS[0], COLOURS[1], COLOURS[4]))
+def money_chart(model: MarketModel) -> Chart:
+    """Return the dollars of traders, of the makers (which back the shares) and of fees, stacked over steps."""
+    parts = {"traders": COLOURS[0], "makers": COLOURS[1], "fees": COLOURS[4]}
+    names = {"makers": "makers, for shares"}
+    series = [
+        ChartSeries(name=names.get(part, part), kind="area", colour=colour, **steps_of(model, part))
+        for part, colour in parts.items()
+    ]
+    return Chart(title=f"Where the ${model.money:,.0f} are", series=series, is_stacked=True, unit="dollars")
 
 
-def gains_figure(model: MarketModel) -> Figure:
-    """Draw the gain or loss of each trader, its shares counted at the current prices."""
-    figure, axes = sheet("Gained or lost since the start, in dollars", height=4.6)
+def gains_chart(model: MarketModel) -> Chart:
+    """Return the gain or loss of each trader, its shares counted at the current prices, the best first."""
     start = model.world.ledger.starting_cash
-    ranked = sorted(model.agents, key=lambda trader: trader.wealth)
+    ranked = sorted(model.agents, key=lambda trader: -trader.wealth)
     gains = [trader.wealth - start for trader in ranked]
-    colours = [COLOURS[2] if gain >= 0 else COLOURS[4] for gain in gains]
-    axes.barh(range(len(ranked)), gains, color=colours)
-    if len(ranked) <= MAX_TRADERS:
-        axes.set_yticks(range(len(ranked)), [literal(trader.config.name) for trader in ranked])
-    else:
-        axes.set_yticks([])
-    axes.axvline(0, color=GREY, lw=1)
-    axes.set_xlabel("")
-    if not any(gains):
-        axes.set_xlim(-100, 100)
-    axes.grid(axis="x", color=LIGHT)
-    axes.grid(visible=False, axis="y")
-    return figure
+    bars = ChartSeries(
+        values=gains,
+        kind="bar",
+        colours=[COLOURS[0] if gain >= 0 else COLOURS[1] for gain in gains],
+        agents=[trader.unique_id for trader in ranked],
+    )
+    names = [trader.config.name or option_label(trader) for trader in ranked]
+    look: dict[str, Any] = {"names": names, "is_horizontal": True, "x": ""}
+    reach: dict[str, Any] = {} if any(gains) else {"low": -100.0, "high": 100.0}
+    return Chart(title="Gained or lost since the start", series=[bars], unit="dollars", **look, **reach)
 
 
-def truth_figure(model: MarketModel) -> Figure:
-    """Draw prices against true chances, with the Brier score of the answered questions."""
+def truth_chart(model: MarketModel) -> Chart:
+    """Return the prices against the true chances, with the Brier score of the answered questions.
+
+    Where a person plays, only the answered questions are in it.
+    """
+    is_played = bool(human_queues(model))
     score = f"; Brier score {model.brier:.3f}" if model.brier is not None else ""
-    figure, axes = sheet(f"Last price against the true chance{score}")
-    axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls="--")
+    drawn: list[tuple[float, float, str, str]] = []
     for index, (market, fate) in enumerate(zip(model.world.ledger.markets.values(), model.fates, strict=True)):
+        if market.answer is None and is_played:
+            continue
         price = market.prices_yes[-1] if market.answer else market.maker.price("yes")
-        axes.plot(fate.chance, price, "o", ms=11, color=COLOURS[index % len(COLOURS)])
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel("true chance of yes, which nobody sees", color=GREY)
-    axes.set_ylabel("price of YES", color=GREY)
-    return figure
+        drawn.append((fate.chance, price, fate.text, COLOURS[index % len(COLOURS)]))
+    chances, prices, texts, colours = zip(*drawn, strict=True) if drawn else ((),) * 4
+    points = ChartSeries(values=prices, at=chances, kind="point", labels=texts, colours=colours)
+    even = ChartSeries(values=[0.0, 1.0], at=[0.0, 1.0], colour=GREY, is_dashed=True)
+    look: dict[str, Any] = {
+        "x": "True chance of yes, which no trader sees",
+        "y": "price of YES, dollars",
+        "low": 0,
+        "high": 1,
+    }
+    note = "Chances of questions that are still open are not shown while a person plays." if is_played else ""
+    return Chart(
+        title=f"Last price against the true chance{score}", series=[even, points], start=0, end=1, note=note, **look
+    )

@@ -16,9 +16,9 @@ from mesa_llm_models.oasis.spreading_studies import CURVES
 from mesa_llm_models.oasis.studies import HERD, POLARISATION, RUMOURS
 
 PARTS: dict[str, list[Any]] = {
-    "spreading": [(CascadeTree, CASCADE_TAB), (spread_curves(baselines=baseline_curves), CASCADE_TAB)],
-    "polarisation": [(InterviewForm, "Interview")],
-    "rumours": [(CascadeTree, CASCADE_TAB)],
+    "spreading": [(CascadeTree, CASCADE_TAB, "Cascade"), (spread_curves(baselines=baseline_curves), CASCADE_TAB)],
+    "polarisation": [(InterviewForm, "Agents", "Interview")],
+    "rumours": [(CascadeTree, CASCADE_TAB, "Cascade")],
 }
 """Study → additional components of its page."""
 
@@ -35,8 +35,8 @@ PAGES: dict[str, Any] = {
         model,
         components=[
             drawn_by(course_figure(name, measures)),
-            (FeedReader, FEED_TAB),
-            (ThreadReader, FEED_TAB),
+            (FeedReader, FEED_TAB, "Feed"),
+            (ThreadReader, FEED_TAB, "Thread"),
             *PARTS.get(name, ()),
         ],
         name=TITLES[name][0],

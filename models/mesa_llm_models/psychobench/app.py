@@ -33,8 +33,8 @@ page = LLMPage(
         drawn_by(radar_figure),
         drawn_by(interval_figure),
         drawn_by(interest_figure),
-        (table_of(score_cells, COLUMNS, nothing="Nothing is scored yet.", max_rows=1000), "Scores"),
-        (MissingAnswers, "Items"),
+        (table_of(score_cells, COLUMNS, nothing="Nothing is scored yet.", max_rows=1000), "Data", "Scores"),
+        (MissingAnswers, "Data", "Missing answers"),
     ],
     name="PsychoBench",
 )

@@ -6,6 +6,7 @@ from mesa.visualization import make_plot_component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import InterviewForm, LLMPage, finish
+from mesa_llm.viz.render import COLOURS
 from mesa_llm.viz.social import (
     CASCADE_TAB,
     FEED_TAB,
@@ -28,12 +29,15 @@ N_AGENTS = {
 }
 """Slider for the number of users; this page invents them."""
 
+ACTIVITY = ("posts", "replies", "likes")
+"""Measures of what users do."""
+
 activity = make_plot_component(
-    {"posts": "#2563eb", "replies": "#16a34a", "likes": "#f97316"},
-    post_process=finish("Activity in each step", per_step=True),
+    dict(zip(ACTIVITY, COLOURS, strict=False)),
+    post_process=finish("Activity in each step", labels={name: name for name in ACTIVITY}, per_step=True),
 )
 spread = make_plot_component(
-    {"largest_cascade": "#7c3aed", "reposts": "#94a3b8"},
+    {"largest_cascade": COLOURS[3], "reposts": COLOURS[7]},
     post_process=finish(
         "Spread", labels={"largest_cascade": "users in the largest cascade", "reposts": "reposts so far"}
     ),
@@ -54,11 +58,11 @@ components = [
     follow_network(positions),
     activity,
     spread,
-    (FeedReader, FEED_TAB),
-    (ThreadReader, FEED_TAB),
-    (CascadeTree, CASCADE_TAB),
+    (FeedReader, FEED_TAB, "Feed"),
+    (ThreadReader, FEED_TAB, "Thread"),
+    (CascadeTree, CASCADE_TAB, "Cascade"),
     (spread_curves(baselines=baseline_curves), CASCADE_TAB),
-    (InterviewForm, "Interview"),
+    (InterviewForm, "Agents", "Interview"),
 ]
 
 page = LLMPage(

@@ -177,9 +177,9 @@ page = LLMPage(
     components=[
         Reader,
         drawn_by(score_figure),
-        (drawn_by(goal_figure), "Scores"),
-        (Scores, "Scores"),
-        (Judges, "Scores"),
+        (drawn_by(goal_figure), "Data"),
+        (Scores, "Data", "Scores"),
+        (Judges, "Data", "Agreement of judges"),
     ],
     name="Sotopia",
 )

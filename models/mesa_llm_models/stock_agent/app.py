@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
+from mesa_llm.viz.render import Chart
 from mesa_llm.worlds.exchange import OFFICIAL, Exchange
-from mesa_llm_models.stock_agent.charts import book_figure, price_figure, profit_figure, trading_figure
+from mesa_llm_models.stock_agent.charts import book_chart, price_chart, profit_chart, trading_chart
 from mesa_llm_models.stock_agent.model import StockAgentModel
 
 FORUM = Path(__file__).parent / "templates" / "forum.html"
 
 
-def of_exchange(draw: Callable[[Exchange], Figure]) -> Any:
-    """Return a component that shows the exchange of a model as a figure."""
+def of_exchange(draw: Callable[[Exchange], Chart]) -> Any:
+    """Return a component that shows the exchange of a model as a chart."""
     return drawn_by(lambda model: draw(model.world))
 
 
@@ -37,20 +38,23 @@ def Forum(model: StockAgentModel) -> None:
     Markup(FORUM, posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
 
 
-def trader_cells(model: StockAgentModel) -> list[tuple[Any, ...]]:
+def trader_cells(model: StockAgentModel) -> list[Row]:
     """List every trader's assets and debts at the latest prices. Profit deducts debts, property does not."""
     market = model.world.market
-    rows: list[tuple[Any, ...]] = [
-        (
-            f"{one.trader}",
-            one.style,
-            *(f"{value:,.0f}" for value in (one.cash, one.a, one.b, one.debt, one.property)),
-            f"{one.profit:+,.0f}",
+    rows: list[Row] = [
+        Row(
+            (
+                f"Trader {one.trader}",
+                one.style,
+                *(f"{value:,.0f}" for value in (one.cash, one.a, one.b, one.debt, one.property)),
+                f"{one.profit:+,.0f}",
+            ),
+            agent=one.trader,
         )
         for one in market.portfolios()
     ]
     departed = [account.trader for account in market.accounts.values() if account.has_left]
-    return rows + [Row((f"{trader}", "insolvent, has left", *[""] * 6), "failed") for trader in departed]
+    return rows + [Row((f"Trader {trader}", "insolvent, has left", *[""] * 6), "failed") for trader in departed]
 
 
 COLUMNS = ("Trader", "Style", "Cash", "A", "B", "Debt", "Property", "Profit less debts")
@@ -58,12 +62,13 @@ COLUMNS = ("Trader", "Style", "Cash", "A", "B", "Debt", "Property", "Profit less
 page = LLMPage(
     StockAgentModel,
     components=[
-        of_exchange(price_figure),
-        of_exchange(book_figure),
-        of_exchange(trading_figure),
-        of_exchange(profit_figure),
-        (table_of(trader_cells, COLUMNS, nothing="There are no traders.", max_rows=1000), "Traders"),
-        (Forum, "Forum"),
+        of_exchange(price_chart),
+        of_exchange(profit_chart),
+        of_exchange(partial(book_chart, stock="A")),
+        of_exchange(partial(book_chart, stock="B")),
+        of_exchange(trading_chart),
+        (table_of(trader_cells, COLUMNS, nothing="There are no traders.", max_rows=1000), "Data", "Traders"),
+        (Forum, "Data", "Forum"),
     ],
     name="Stock exchange",
 )

@@ -1,139 +1,108 @@
-"""Figures of an exchange: price paths, order books, trading, and profits."""
+"""Charts of an exchange: price paths, order books, trading, and profits."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
-
-from mesa_llm.viz import Figure
+from mesa_llm.viz.render import COLOURS, Chart, ChartSeries
 from mesa_llm.worlds.exchange import STOCKS, STYLES, Exchange, Side, Stock
 
-STOCK_COLOURS: dict[Stock, str] = {"A": "#2563eb", "B": "#f97316"}
+STOCK_COLOURS: dict[Stock, str] = {"A": COLOURS[0], "B": COLOURS[1]}
 
-BUY, SELL = "#16a34a", "#dc2626"
-"""Colours of bids and offers."""
+BID, OFFER = COLOURS[5], COLOURS[6]
+"""Colours of bids and offers: neither is better than the other."""
 
-STYLE_COLOURS = dict(zip(STYLES, ("#0ea5e9", "#dc2626", "#64748b", "#16a34a"), strict=True))
-
-GREY, LIGHT = "#475569", "#e2e8f0"
-
-THOUSANDS = StrMethodFormatter("{x:,.0f}")
+STYLE_COLOURS = dict(zip(STYLES, (COLOURS[0], COLOURS[1], COLOURS[7], COLOURS[2]), strict=True))
 
 BOOK_REACH = 0.12
 """Maximum distance of displayed orders from the latest price, as a share of it."""
 
-MAX_NAMED = 30
-"""Maximum number of traders for which each bar has its trader's name."""
+MAX_LEVELS = 12
+"""Maximum number of prices on each side of a displayed book."""
 
 
-def price_figure(world: Exchange) -> Figure:
-    """Draw the session prices of both stocks over the days."""
-    figure, axes = _sheet("Price per share", "day", world)
+def price_chart(world: Exchange) -> Chart:
+    """Return the session prices of both stocks over the days."""
     sessions = world.calendar.sessions
-    for stock in STOCKS:
-        path = world.market.paths[stock]
-        days = [index / sessions for index in range(len(path))]
-        axes.plot(days, path, color=STOCK_COLOURS[stock], lw=2.4, marker="o" if len(path) <= 40 else "", ms=4)
-        label = f"  {stock} {path[-1]:.4g}"
-        axes.annotate(label, (days[-1], path[-1]), color=STOCK_COLOURS[stock], va="center", fontsize=13, weight="bold")
-    first_day = max(1, -(-(len(world.market.paths["A"]) - 1) // sessions))
-    axes.set_xlim(0, first_day * 1.12)
-    axes.set_xticks(range(0, first_day + 1, max(1, first_day // 10)))
-    return figure
-
-
-def book_figure(world: Exchange) -> Figure:
-    """Draw the order books: shares bid for and offered at each price near the latest."""
-    figure = Figure(figsize=(7, 4.4), layout="constrained")
-    for axes, stock in zip(figure.subplots(1, len(STOCKS)), STOCKS, strict=True):
-        _draw_book(axes, world, stock)
-    return figure
-
-
-def _draw_book(axes: Any, world: Exchange, stock: Stock) -> None:
-    """Draw one book: bids to the left, offers to the right, each at its price."""
-    latest, depth = world.market.prices[stock], world.market.depth(stock)
-    reach = BOOK_REACH * latest
-    widest = 1.0
-    sides: tuple[tuple[Side, int, str], ...] = (("buy", -1, BUY), ("sell", 1, SELL))
-    for side, direction, colour in sides:
-        quotes = [quote for quote in depth[side] if quote.quantity and abs(quote.price - latest) <= reach]
-        shares = [quote.quantity for quote in quotes]
-        axes.barh(
-            [quote.price for quote in quotes],
-            [direction * quantity for quantity in shares],
-            height=reach / 40,
-            color=colour,
+    series = [
+        ChartSeries(
+            name=f"{stock}, now {path[-1]:.4g}",
+            values=list(path),
+            at=[index / sessions for index in range(len(path))],
+            colour=STOCK_COLOURS[stock],
         )
-        widest = max(widest, *shares) if shares else widest
-    axes.set_xlim(-1.1 * widest, 1.1 * widest)
-    axes.set_ylim(latest - reach, latest + reach)
-    axes.axvline(0, color=GREY, lw=1)
-    axes.axhline(latest, color=GREY, lw=1, ls="--")
-    axes.set_title(f"Book of {stock}, latest price {latest:g}", loc="left", fontsize=13, color=GREY)
-    axes.text(0.02, 0.02, "bids", color=BUY, transform=axes.transAxes, fontsize=13, weight="bold")
-    axes.text(0.98, 0.02, "offers", color=SELL, transform=axes.transAxes, fontsize=13, weight="bold", ha="right")
-    axes.set_xlabel("shares", color=GREY)
-    _plain(axes, grid="y")
-    axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda shares, _: f"{abs(shares):,.0f}"))
-    if not any(depth.values()):
-        note = "no orders\n(the book is emptied\nevery morning)"
-        axes.text(0.5, 0.6, note, ha="center", transform=axes.transAxes, backgroundcolor="white", color=GREY)
-        axes.set_xticks([])
+        for stock in STOCKS
+        for path in (world.market.paths[stock],)
+    ]
+    return Chart(title="Price per share", series=series, x="Day", y="price", note=_now(world))
 
 
-def trading_figure(world: Exchange) -> Figure:
-    """Draw the shares traded in each session."""
-    figure, axes = _sheet("Shares traded in each session", "day", world)
+def book_chart(world: Exchange, stock: Stock) -> Chart:
+    """Return an order book: shares bid for and offered at each price near the latest, the highest at the top.
+
+    Args:
+        world: The exchange.
+        stock: The stock.
+    """
+    latest, depth = world.market.prices[stock], world.market.depth(stock)
+    sides: dict[str, dict[float, float]] = {}
+    order: tuple[tuple[Side, bool], ...] = (("sell", False), ("buy", True))
+    for side, highest_first in order:
+        quotes = [quote for quote in depth[side] if quote.quantity and abs(quote.price - latest) <= BOOK_REACH * latest]
+        ranked = sorted(quotes, key=lambda quote: quote.price, reverse=highest_first)[:MAX_LEVELS]
+        sides[side] = {quote.price: quote.quantity for quote in ranked}
+    prices = sorted({*sides["sell"], *sides["buy"]}, reverse=True)
+    series = [
+        ChartSeries(
+            name=name,
+            values=list(sides[side].values()),
+            at=[prices.index(price) for price in sides[side]],
+            kind="bar",
+            colour=colour,
+        )
+        for side, name, colour in (("sell", "offered", OFFER), ("buy", "bid for", BID))
+    ]
+    note = "" if prices else "No orders: the book is emptied every morning."
+    look: dict[str, Any] = {"names": [f"{price:g}" for price in prices], "is_horizontal": True, "x": ""}
+    title = f"Order book of {stock}, latest price {latest:g}"
+    return Chart(title=title, series=series, y="shares", note=note, is_stacked=True, **look)
+
+
+def trading_chart(world: Exchange) -> Chart:
+    """Return the shares traded in each session."""
     sessions = world.calendar.sessions
-    for index, stock in enumerate(STOCKS):
-        closes = [close for close in world.history.closes if close.stock == stock]
-        days = [(session + (0.3 if index == 0 else 0.7)) / sessions for session in range(len(closes))]
-        volumes = [close.volume for close in closes]
-        axes.bar(days, volumes, width=0.36 / sessions, color=STOCK_COLOURS[stock], label=stock if days else None)
-    first_day = max(1, -(-len(world.history.closes) // len(STOCKS) // sessions))
-    axes.set_xlim(0, first_day)
-    axes.set_ylim(0, 1.2 * max((close.volume for close in world.history.closes), default=0) or 1000)
-    axes.yaxis.set_major_formatter(THOUSANDS)
-    axes.set_xticks(range(0, first_day + 1, max(1, first_day // 10)))
-    if world.history.closes:
-        axes.legend(frameon=False, loc="upper right", ncols=2)
-    return figure
+    volumes = {stock: [close.volume for close in world.history.closes if close.stock == stock] for stock in STOCKS}
+    series = [
+        ChartSeries(name=stock, values=volumes[stock], kind="bar", colour=STOCK_COLOURS[stock]) for stock in STOCKS
+    ]
+    places = [divmod(index, sessions) for index in range(len(volumes["A"]))]
+    names = [f"day {day + 1}" + (f", {session + 1}" if sessions > 1 else "") for day, session in places]
+    return Chart(title="Shares traded in each session", series=series, names=names, x="Session", y="shares")
 
 
-def profit_figure(world: Exchange) -> Figure:
-    """Draw the profit of every remaining trader, best first, coloured by style."""
-    figure, axes = _sheet("Profit, debts deducted", "", world)
+def profit_chart(world: Exchange) -> Chart:
+    """Return the profit of every remaining trader, best first, coloured by style."""
     ranked = sorted(world.market.portfolios(), key=lambda holding: -holding.profit)
-    for style, colour in STYLE_COLOURS.items():
-        bars = [(index, account.profit) for index, account in enumerate(ranked) if account.style == style]
-        if bars:
-            axes.bar(*zip(*bars, strict=True), color=colour, label=style, width=0.8)
-    axes.axhline(0, color=GREY, lw=1)
-    if len(ranked) <= MAX_NAMED:
-        axes.set_xticks(range(len(ranked)), [str(account.trader) for account in ranked])
-    else:
-        axes.set_xticks([])
-    axes.set_xlabel("trader", color=GREY)
-    figure.legend(frameon=False, loc="outside lower center", ncols=4, fontsize=9)
-    axes.margins(y=0.1)
-    if not any(account.profit for account in ranked):
-        axes.set_ylim(-1000, 1000)
-    axes.yaxis.set_major_formatter(THOUSANDS)
-    return figure
+    series = [
+        ChartSeries(
+            name=style,
+            values=[each.profit for _, each in own],
+            at=[float(index) for index, _ in own],
+            kind="bar",
+            colour=colour,
+            agents=[each.trader for _, each in own],
+        )
+        for style, colour in STYLE_COLOURS.items()
+        if (own := [(index, each) for index, each in enumerate(ranked) if each.style == style])
+    ]
+    names = [f"Trader {each.trader}" for each in ranked]
+    reach: dict[str, Any] = {} if any(each.profit for each in ranked) else {"low": -1000.0, "high": 1000.0}
+    look: dict[str, Any] = {"names": names, "is_horizontal": True, "is_stacked": True, "x": "", "y": "profit"}
+    return Chart(title="Profit of each trader, debts deducted", series=series, **look, **reach)
 
 
-def _sheet(title: str, xlabel: str, world: Exchange) -> tuple[Figure, Any]:
-    """Return an empty plot with the current day and stage in its title."""
-    figure = Figure(figsize=(7, 3.6), layout="constrained")
-    axes: Any = figure.subplots()
-    axes.set_title(title, loc="left", fontsize=13, color=GREY)
-    axes.set_title(moment_text(world), loc="right", fontsize=11, color=GREY)
-    axes.set_xlabel(xlabel, color=GREY)
-    _plain(axes, grid="y")
-    return figure, axes
+def _now(world: Exchange) -> str:
+    return f"Now: {moment_text(world)}."
 
 
 def moment_text(world: Exchange) -> str:
@@ -150,11 +119,3 @@ def moment_text(world: Exchange) -> str:
             return f"day {day}: forecasts are next"
         case "post":
             return f"day {day}: posts are next"
-
-
-def _plain(axes: Any, grid: str) -> None:
-    axes.grid(axis=grid, color=LIGHT)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    axes.tick_params(colors=GREY, length=0)
-    axes.ticklabel_format(style="plain", useOffset=False)

@@ -51,9 +51,9 @@ page = LLMPage(
         drawn_by(opinion_figure),
         drawn_by(news_figure),
         drawn_by(money_figure),
-        (table_of(news_cells, NEWS, nothing="Nothing has crossed yet.", max_rows=40), "Bridge"),
-        (table_of(post_cells, POSTS, nothing="Nobody has posted yet."), "Posts"),
-        (table_of(prompt_cells, ("Everyone reads",), nothing=""), "Prompt"),
+        (table_of(news_cells, NEWS, nothing="Nothing has crossed yet.", max_rows=40), "Data", "News between worlds"),
+        (table_of(post_cells, POSTS, nothing="Nobody has posted yet."), "Data", "Posts"),
+        (table_of(prompt_cells, ("Everyone reads",), nothing=""), "About", "Prompt"),
     ],
     name="Three worlds",
 )

@@ -1,21 +1,45 @@
 """The page of the town: `mesa-llm app models/mesa_llm_models/town/app.py`."""
 
-from mesa_llm.viz import Figure, LLMPage, Measures, drawn_by, table_of
-from mesa_llm.viz.render import COLOURS, GREY, sheet
+from mesa_llm.viz import LLMPage, Measures, drawn_by, table_of
+from mesa_llm.viz.render import COLOURS, LegendEntry, SceneAgent, SpaceScene, option_label
 from mesa_llm_models.town.model import TownModel
 from mesa_llm_models.town.text import PLACES
 
+LABELS, SEAT = 2.4, 1.6
+"""Width of the column of places, and of the room for a person, in units of a row."""
 
-def town_figure(model: TownModel) -> Figure:
-    """Draw who is where."""
-    figure, axes = sheet("Who is where (orange: has heard of the party)")
-    for row, place in enumerate(PLACES):
-        axes.text(0, -row, place, color=GREY, fontsize=11)
-        for column, one in enumerate(model.grid[place].agents):
-            axes.text(3 + 2 * column, -row, one.config.name, color=COLOURS[one.has_heard], fontsize=11, weight="bold")
-    axes.set(xlim=(0, 3 + 2 * len(model.agents)), ylim=(-len(PLACES), 1))
-    axes.set_axis_off()
-    return figure
+
+def town_scene(model: TownModel) -> SpaceScene:
+    """Draw who is where: a row for each place."""
+    width = LABELS + SEAT * len(model.agents)
+    people = [
+        SceneAgent(
+            agent=one,
+            x=LABELS + SEAT * (column + 0.5),
+            y=row + 0.6,
+            radius=0.16,
+            colour=COLOURS[one.has_heard],
+            shape="D" if one.has_heard else "o",
+            name=option_label(one),
+        )
+        for row, place in enumerate(PLACES)
+        for column, one in enumerate(model.grid[place].agents)
+    ]
+    rows = range(len(PLACES))
+    return SpaceScene(
+        title="Who is where",
+        width=width,
+        height=len(PLACES),
+        agents=people,
+        polygons=[[(0, row), (width, row), (width, row + 1), (0, row + 1)] for row in rows],
+        cells=[model.grid[place] for place in PLACES],
+        texts=[(0.15, row + 0.5, place) for row, place in enumerate(PLACES)],
+        legend=[
+            LegendEntry(text="has heard of the party", colour=COLOURS[1], shape="D"),
+            LegendEntry(text="has not", colour=COLOURS[0], shape="o"),
+        ],
+        has_names=True,
+    )
 
 
 def talk_cells(model: TownModel) -> list[tuple[str, ...]]:
@@ -24,4 +48,4 @@ def talk_cells(model: TownModel) -> list[tuple[str, ...]]:
 
 
 talks = table_of(talk_cells, ("Place", "Who", "What"), nothing="Nobody talked in the last hour.")
-page = LLMPage(TownModel, components=[drawn_by(town_figure), Measures, (talks, "Talks")], name="Town")
+page = LLMPage(TownModel, components=[drawn_by(town_scene), Measures, (talks, "Model", "Talks")], name="Town")

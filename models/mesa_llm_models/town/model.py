@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from math import comb
 from statistics import fmean
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
 from mesa.datacollection import DataCollector
@@ -129,6 +130,12 @@ class TownModel(LLMModel):
 
     scenario_class = TownScenario
     scenario: TownScenario
+    measures: ClassVar[Mapping[str, str]] = {
+        "heard": "Share of people who have heard of the party",
+        "n_talks": "Talks in the last hour",
+        "group_size": "People in a place where somebody is",
+        "density": "Share of pairs who have talked so far",
+    }
     changeable = ("sociability", "turns", "gossip", "whim")
 
     def __init__(self, scenario: TownScenario | None = None, **options: Unpack[LLMOptions]) -> None:
