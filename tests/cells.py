@@ -5,6 +5,7 @@ Cells run in a shell of IPython, in the folder of the notebook. Outputs have the
 
 from __future__ import annotations
 
+import base64
 import io
 import os
 import sys
@@ -12,23 +13,28 @@ import time
 from pathlib import Path
 from typing import Any
 
-os.environ["MPLBACKEND"] = (
-    "module://matplotlib_inline.backend_inline"  # as a kernel sets it, before Matplotlib is there
-)
-
+import matplotlib
 import nbformat
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from matplotlib_inline.backend_inline import configure_inline_support, flush_figures
+from IPython.core.pylabtools import activate_matplotlib
+from matplotlib_inline.backend_inline import configure_inline_support
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
+from PIL import Image
 from traitlets import Type
 
 from tests.processes import run
 
 TITLES = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 """Metadata of a stored notebook."""
+
+INLINE = "module://matplotlib_inline.backend_inline"
+"""Backend of Matplotlib that a kernel has."""
+
+DPI, N_COLOURS = 80, 128
+"""Resolution of figures that are kept, and number of their colours: notebooks are files of a repository."""
 
 OUTPUTS: list[NotebookNode] = []
 """Outputs of the cell that runs."""
@@ -99,27 +105,40 @@ def execute(file: Path) -> NotebookNode:
     sys.path.insert(0, str(file.parent))
     shell: Any = Shell.instance(colors="NoColor", history_load_length=0)
     shell.history_manager.enabled = False
-    configure_inline_support(shell, "inline")
+    activate_matplotlib(INLINE)
+    configure_inline_support(shell, INLINE)
+    matplotlib.rcParams["figure.dpi"] = DPI
     written = sys.stdout, sys.stderr
     for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         OUTPUTS.clear()
         sys.stdout, sys.stderr = Stream("stdout"), Stream("stderr")
         try:
             done = shell.run_cell(cell.source, store_history=True)
-            flush_figures()
         finally:
             sys.stdout, sys.stderr = written
         if not done.success:
             printed = "".join(output.text for output in OUTPUTS if output.output_type == "stream")
             raise RuntimeError(f"{file}: cell {number} fails:\n{cell.source}\n{printed}")
-        cell.execution_count, cell.outputs = number, [numbered(output, number) for output in OUTPUTS]
+        cell.execution_count, cell.outputs = number, [kept(output, number) for output in OUTPUTS]
     notebook.metadata = nbformat.from_dict(TITLES)
     return notebook
 
 
-def numbered(output: NotebookNode, number: int) -> NotebookNode:
-    """Put the number of its cell to the value of a last line."""
-    return NotebookNode(output, execution_count=number) if output.output_type == "execute_result" else output
+def kept(output: NotebookNode, number: int) -> NotebookNode:
+    """Return an output as it is kept: with the number of its cell, and a small picture."""
+    if output.output_type == "execute_result":
+        output.execution_count = number
+    if "image/png" in output.get("data", {}):
+        output.data["image/png"] = small_picture(output.data["image/png"])
+    return output
+
+
+def small_picture(png: str) -> str:
+    """Reduce the colours of a picture, in base64."""
+    file = io.BytesIO()
+    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+    picture.quantize(N_COLOURS, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
+    return base64.b64encode(file.getvalue()).decode()
 
 
 def texts(notebook: NotebookNode) -> list[dict[str, str]]:

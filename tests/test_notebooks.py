@@ -7,8 +7,9 @@ import nbformat
 import pytest
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.cells import texts
+from tests.cells import main, texts
 from tests.processes import Python, run
 
 PLOTS = re.compile(r"_figure\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
@@ -58,3 +59,14 @@ def test_a_notebook_is_stored_with_outputs_that_are_small_and_the_same_everywher
     outputs = [text for cell in texts(nbformat.read(path, as_version=4)) for text in cell.values()]
     assert outputs
     assert [text for text in outputs if re.search(r"0x[0-9a-f]{6}|/tmp/|/home/|\.venv|\x1b\[", text)] == []
+
+
+def test_executing_notebooks_keeps_their_outputs_and_says_which_cell_fails(tmp_path, capsys) -> None:
+    for name, last in (("good", "1 + 1"), ("bad", "1 / 0")):
+        cells = [new_code_cell("from pathlib import Path\nprint(Path.cwd().name)"), new_code_cell(last)]
+        nbformat.write(new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
+    assert main([str(tmp_path / "good.ipynb"), str(tmp_path / "bad.ipynb")]) == 1
+    assert "cell 2 fails:\n1 / 0" in capsys.readouterr().out
+    good, bad = (nbformat.read(tmp_path / f"{name}.ipynb", as_version=4) for name in ("good", "bad"))
+    assert texts(good) == [{"stdout": f"{tmp_path.name}\n"}, {"text/plain": "2"}]
+    assert texts(bad) == [{}, {}]
