@@ -6,7 +6,6 @@ They are written to the folders of `MADE`, which git ignores.
 from __future__ import annotations
 
 import ast
-import html
 import inspect
 import json
 import re
@@ -425,8 +424,7 @@ def output_text(output: dict[str, Any]) -> str:
         return block("text", "".join(output["text"]).rstrip())
     kinds = {kind: "".join(text) for kind, text in output["data"].items() if kind != "application/json"}
     if "image/png" in kinds:
-        label = html.escape(kinds.get("text/plain", "Figure"))
-        return block("{raw} html", f'<img alt="{label}" src="data:image/png;base64,{kinds["image/png"].strip()}">')
+        return block("{raw} html", f'<img alt="Figure" src="data:image/png;base64,{kinds["image/png"].strip()}">')
     return block("{raw} html", kinds["text/html"]) if "text/html" in kinds else block("text", kinds["text/plain"])
 
 

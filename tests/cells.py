@@ -148,15 +148,17 @@ def texts(notebook: NotebookNode) -> list[dict[str, str]]:
         notebook: A notebook with outputs.
 
     Returns:
-        For each code cell: name of the stream or type of the data → text; of an image, the number of images.
+        For each code cell: name of the stream or type of the data → text; for pictures, a star each.
     """
     found = []
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
         kinds: dict[str, str] = {}
         for output in cell.outputs:
             data = {output.name: output.text} if output.output_type == "stream" else output.get("data", {})
+            if "image/png" in data:  # the text beside it is its size
+                data = {"image/png": "*"}
             for kind, text in data.items():
-                kinds[kind] = kinds.get(kind, "") + ("*" if kind.startswith("image/") else str(text))
+                kinds[kind] = kinds.get(kind, "") + str(text)
         found.append(kinds)
     return found
 
