@@ -92,14 +92,16 @@ def write(docs: Path) -> None:
 def pages_of_files() -> dict[Path, str]:
     """Return the page of each file and folder that has one."""
     library, models, notebooks = (ROOT / name for name in ("mesa_llm", "models", "notebooks"))
-    pages = {library: "reference/index", models: "models/index", models / "mesa_llm_models": "models/index"}
+    pages = {library: "reference/index", models: "models/index"}
     pages[notebooks] = "notebooks/index"
     for module in (module for modules in PARTS.values() for module in modules):
         place = library / module.replace(".", "/")
         pages |= dict.fromkeys((place, place.with_suffix(".py"), place / "__init__.py"), f"reference/{module}")
     pages[LIBRARY] = "prompts/index"
     for entry in own_models():
-        pages |= dict.fromkeys((folder_of(entry), folder_of(entry) / "README.md"), f"models/{entry.name}")
+        folder = folder_of(entry)
+        pages |= dict.fromkeys((folder.parent, folder.parent / "README.md"), "models/index")
+        pages |= dict.fromkeys((folder, folder / "README.md"), f"models/{entry.name}")
     pages |= {file: f"notebooks/{file.stem}" for file in notebooks.glob("*.ipynb")}
     for file in course_files():
         pages[file] = f"course/{course_name(file)}"
