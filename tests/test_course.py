@@ -1,5 +1,6 @@
 """Each week of the course has all that a teacher needs, and its page shows a model that steps."""
 
+import json
 import re
 import runpy
 import sys
@@ -32,6 +33,15 @@ def test_a_week_has_its_files_and_its_text_has_goals_and_links_to_all_of_them(we
     assert [name for name in FILES[1:] if name not in text] == []
     assert text.startswith("# Week ")
     assert all(heading in text for heading in ("Goals", "Before class", "Read on"))
+
+
+@each_week
+@pytest.mark.parametrize("name", ["notebook", "solutions"])
+def test_a_notebook_begins_with_the_title_of_its_week(week, name) -> None:
+    cells = json.loads(text_of(week, f"{name}.ipynb"))["cells"]
+    titles = [line for cell in cells if cell["cell_type"] == "markdown" for line in cell["source"] if line[0] == "#"]
+    assert titles[0].startswith(f"# Week {int(week.name[:2])} · ")
+    assert [title for title in titles if not re.match(r"#+ [^#]", title)] == []
 
 
 @each_week
