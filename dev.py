@@ -3,7 +3,8 @@
 
     python3 dev.py demo          watch eight agents talk for three steps, with a small language model (a minute)
     python3 dev.py app           open the pages in a browser
-    python3 dev.py notebooks     open the lessons in JupyterLab
+    python3 dev.py notebooks     open notebooks and course in JupyterLab
+    python3 dev.py notebooks --execute [FILE ...]   run them, and keep their outputs
     python3 dev.py test          run linters, type checker and tests (seventeen minutes), or the tests given to pytest
     python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
     python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
@@ -219,6 +220,9 @@ def app(venv: Environment, arguments: list[str]) -> int:
 
 
 def notebooks(venv: Environment, arguments: list[str]) -> int:
+    if arguments[:1] == ["--execute"]:
+        files = arguments[1:] or sorted(glob.glob(str(ROOT / "notebooks" / "**" / "*.ipynb"), recursive=True))
+        return run(venv.program("python"), "-m", "tests.cells", *(os.path.abspath(file) for file in files))
     if not Path(venv.program("jupyter-lab")).exists():
         uv = [venv.program("uv"), "pip", "install", "--quiet", "--python", venv.program("python")]
         call(*uv, "--constraints", str(venv.folder / "pins.txt"), "--editable", ".[notebooks]")

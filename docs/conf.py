@@ -41,8 +41,15 @@ def write_pages(app: Any) -> None:
     made_pages.write(Path(app.srcdir))
 
 
+def turn_links(app: Any, page: str, source: list[str]) -> None:
+    """Turn links to files of the repository into links to their pages; those of made pages are turned already."""
+    if "/" not in page:
+        source[0] = made_pages.linked(source[0], Path(app.srcdir, f"{page}.md"), page)
+
+
 def setup(app: Any) -> None:
     """Connect what is ours."""
+    app.connect("source-read", turn_links)
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", docstrings.convert)
     app.connect("autodoc-skip-member", docstrings.is_skipped)

@@ -1,20 +1,24 @@
-"""Pages that are made of the code each time the documentation is built: reference, models, and prompts.
+"""Pages that are made each time the documentation is built: reference, models, prompts, notebooks and course.
 
-They are written to `docs/reference/`, `docs/models/` and `docs/prompts/`, which git ignores.
+They are written to the folders of `MADE`, which git ignores.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_origin
+
+import links
 
 import mesa_llm
 from mesa_llm.model.scenario import Parameter, parameters_of
@@ -76,11 +80,39 @@ def write(docs: Path) -> None:
     Args:
         docs: Folder of the documentation.
     """
-    for folder, pages in (("reference", reference_pages()), ("models", model_pages()), ("prompts", prompt_pages())):
+    for folder, pages in MADE.items():
         shutil.rmtree(docs / folder, ignore_errors=True)
-        (docs / folder).mkdir()
-        for name, text in pages:
-            (docs / folder / f"{name}.md").write_text(text, encoding="utf-8")
+        for name, text in pages():
+            file = docs / folder / f"{name}.md"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+
+@cache
+def pages_of_files() -> dict[Path, str]:
+    """Return the page of each file and folder that has one."""
+    library, models, notebooks = (ROOT / name for name in ("mesa_llm", "models", "notebooks"))
+    pages = {library: "reference/index", models: "models/index"}
+    pages[notebooks] = "notebooks/index"
+    for module in (module for modules in PARTS.values() for module in modules):
+        place = library / module.replace(".", "/")
+        pages |= dict.fromkeys((place, place.with_suffix(".py"), place / "__init__.py"), f"reference/{module}")
+    pages[LIBRARY] = "prompts/index"
+    for entry in own_models():
+        folder = folder_of(entry)
+        pages |= dict.fromkeys((folder.parent, folder.parent / "README.md"), "models/index")
+        pages |= dict.fromkeys((folder, folder / "README.md"), f"models/{entry.name}")
+    pages |= {file: f"notebooks/{file.stem}" for file in notebooks.glob("*.ipynb")}
+    for file in course_files():
+        pages[file] = f"course/{course_name(file)}"
+        if file.name == "README.md":
+            pages[file.parent] = pages[file]
+    return pages | {file: file.stem for file in links.DOCS.glob("*.md")}
+
+
+def linked(text: str, file: Path, page: str) -> str:
+    """Turn the links of a text to files into links to their pages; see `links.to_pages`."""
+    return links.to_pages(text, file, page, pages_of_files())
 
 
 def contents(names: list[str], caption: str = "") -> str:
@@ -170,7 +202,7 @@ def directive_of(value: Any) -> str:
 
 def model_pages() -> Iterator[tuple[str, str]]:
     """Make a page a model of this project, and the page that lists them."""
-    entries = [entry for entry in find_models() if is_within(entry.package, "mesa_llm_models")]
+    entries = own_models()
     rows = "\n".join(f"| [{entry.name}]({entry.name}.md) | {entry.question} |" for entry in entries)
     text = f"# Models\n\n| model | question |\n|---|---|\n{rows}\n\n"
     for entry in entries:
@@ -178,10 +210,21 @@ def model_pages() -> Iterator[tuple[str, str]]:
     yield "index", text + contents([entry.name for entry in entries])
 
 
+def own_models() -> list[ModelEntry]:
+    """List the models of this project."""
+    return [entry for entry in find_models() if is_within(entry.package, "mesa_llm_models")]
+
+
+def folder_of(entry: ModelEntry) -> Path:
+    """Return the folder of a model of this project."""
+    return ROOT / Path("models", *entry.package.split("."))
+
+
 def model_page(entry: ModelEntry) -> str:
     """Make the page of a model: its README, its parameters, and how to run it."""
-    folder = ROOT / Path("models", *entry.package.split("."))
-    readme = (folder / "README.md").read_text(encoding="utf-8").rstrip()
+    folder = folder_of(entry)
+    file = folder / "README.md"
+    readme = linked(file.read_text(encoding="utf-8").rstrip(), file, f"models/{entry.name}")
     rows = "\n".join(parameter_row(parameter) for parameter in parameters_of(entry.load()))
     picture = f"\n![Its page](../../{folder.relative_to(ROOT).as_posix()}/page.png)\n"
     return (
@@ -302,3 +345,101 @@ def action_rows(path: Path) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef) and marks & {"action", "tool"}:
             text = (ast.get_docstring(node) or "").partition("\n\nArgs:")[0]
             yield f"| `{node.name}` | `{path.relative_to(ROOT).as_posix()}` | {in_cell(text)} |"
+
+
+# -- notebooks and course
+
+NOTEBOOKS = ROOT / "notebooks"
+COURSE = NOTEBOOKS / "course"
+
+WEEK_FILES = ("notebook.ipynb", "exercises.md", "solutions.ipynb", "quiz.md", "rubric.md")
+"""Files of a week that are pages, besides its README, in the order in which they are read."""
+
+
+def notebook_pages() -> Iterator[tuple[str, str]]:
+    """Make a page a notebook, with its outputs, and the page that lists them."""
+    files = sorted(NOTEBOOKS.glob("*.ipynb"))
+    for file in files:
+        yield file.stem, notebook_text(file, f"notebooks/{file.stem}")
+    text = "# Notebooks\n\nOne on each model; `mesa-llm notebooks` copies them into a folder, to run them.\n\n"
+    yield "index", text + contents([file.stem for file in files])
+
+
+def course_pages() -> Iterator[tuple[str, str]]:
+    """Make the pages of the course: its syllabus, and for each week its text and its files."""
+    readme = COURSE / "README.md"
+    for file in course_files():
+        page = course_name(file)
+        if file.suffix == ".ipynb":
+            yield page, notebook_text(file, f"course/{page}")
+            continue
+        text = linked(file.read_text(encoding="utf-8").rstrip(), file, f"course/{page}") + "\n\n"
+        if file == readme:
+            text += hidden_contents([f"{week.name}/index" for week in weeks()])
+        elif file.name == readme.name:
+            text += hidden_contents([Path(name).stem for name in WEEK_FILES if (file.parent / name).exists()])
+        yield page, text
+
+
+def weeks() -> list[Path]:
+    """List the folders of the weeks."""
+    return sorted(readme.parent for readme in COURSE.glob("*/README.md"))
+
+
+def course_files() -> list[Path]:
+    """List the files of the course that are pages."""
+    names = ("README.md", *WEEK_FILES)
+    return [COURSE / "README.md", *(week / name for week in weeks() for name in names if (week / name).exists())]
+
+
+def course_name(file: Path) -> str:
+    """Name the page of a file of the course."""
+    name = file.relative_to(COURSE).with_suffix("").as_posix()
+    return name.removesuffix("README") + "index" if file.name == "README.md" else name
+
+
+def hidden_contents(names: list[str]) -> str:
+    """Return a table of contents that stands beside the page alone."""
+    return contents(names).replace(":maxdepth: 1\n", ":maxdepth: 1\n:hidden:\n")
+
+
+def notebook_text(file: Path, page: str) -> str:
+    """Write a notebook with its outputs as Markdown."""
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join(part for cell in cells for part in cell_parts(cell, file, page)) + "\n"
+
+
+def cell_parts(cell: dict[str, Any], file: Path, page: str) -> Iterator[str]:
+    """Write a cell, and each of its outputs."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        yield linked(source, file, page)
+        return
+    code = "\n".join(line for line in source.splitlines() if not line.startswith("%"))
+    yield block("python", code.strip("\n"))
+    yield from map(output_text, cell["outputs"])
+
+
+def output_text(output: dict[str, Any]) -> str:
+    """Write an output: a picture, a table, or text."""
+    if output["output_type"] == "stream":
+        return block("text", "".join(output["text"]).rstrip())
+    kinds = {kind: "".join(text) for kind, text in output["data"].items() if kind != "application/json"}
+    if "image/png" in kinds:
+        return block("{raw} html", f'<img alt="Figure" src="data:image/png;base64,{kinds["image/png"].strip()}">')
+    return block("{raw} html", kinds["text/html"]) if "text/html" in kinds else block("text", kinds["text/plain"])
+
+
+def block(kind: str, text: str) -> str:
+    """Put a text into a block of a kind."""
+    return f"````{kind}\n{text}\n````"
+
+
+MADE: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+    "reference": reference_pages,
+    "models": model_pages,
+    "prompts": prompt_pages,
+    "notebooks": notebook_pages,
+    "course": course_pages,
+}
+"""Folder of made pages → the function that makes them."""

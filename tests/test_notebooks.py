@@ -1,4 +1,4 @@
-"""Notebooks, lessons and their solutions run from top to bottom, are stored without outputs, and show their plots."""
+"""Notebooks run from top to bottom, show their plots, and are stored with the outputs that a run has."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,9 @@ import nbformat
 import pytest
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 
+from tests.cells import main, texts
 from tests.processes import Python, run
 
 PLOTS = re.compile(r"_figure\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
@@ -15,8 +17,8 @@ PLOTS = re.compile(r"_figure\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-LESSONS = sorted((ROOT / "notebooks" / "lessons").glob("*.ipynb"))
-SOLUTIONS = sorted((ROOT / "notebooks" / "lessons" / "solutions").glob("*.ipynb"))
+COURSE = sorted((ROOT / "notebooks" / "course").glob("*/*.ipynb"))
+MAX_BYTES = 300_000
 
 
 @pytest.fixture
@@ -35,31 +37,36 @@ def _forked(monkeypatch) -> None:
 @pytest.mark.usefixtures("_forked")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_as_it_stands(path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs for cell in code)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(ROOT)}}).execute()
-    assert any(cell.outputs for cell in code)
-    drawing = [cell for cell in code if PLOTS.search(cell.source)]
+    stored = nbformat.read(path, as_version=4)
+    executed = NotebookClient(nbformat.read(path, as_version=4), timeout=600).execute(cwd=str(path.parent))
+    assert texts(stored) == texts(executed)
+    drawing = [cell for cell in executed.cells if cell.cell_type == "code" and PLOTS.search(cell.source)]
     without = [cell.source for cell in drawing if not any("image/png" in out.get("data", ()) for out in cell.outputs)]
     assert without == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS], ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_lesson_runs_as_it_stands(path, tmp_path) -> None:
-    done = run("-m", "tests.cells", path, cwd=ROOT)
+@pytest.mark.parametrize("path", COURSE, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_notebook_of_the_course_has_the_outputs_of_its_run(path, tmp_path) -> None:
+    done = run("-m", "tests.cells", "-", path, tmp_path / "executed.ipynb", cwd=ROOT)
     assert done.returncode == 0, done.out + done.err
-    assert "Traceback" not in done.err
-    assert int(done.out.rpartition("figures: ")[2]) > 0
+    assert texts(nbformat.read(path, as_version=4)) == texts(nbformat.read(tmp_path / "executed.ipynb", as_version=4))
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_lesson_asks_lets_predict_and_has_exercises_with_solutions(path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    assert text.startswith("# Lesson ")
-    assert text.index("**Question.**") < text.index("## What do you expect?") < text.index("## Exercises")
-    assert any("guess" in cell.source and " = None" in cell.source for cell in cells if cell.cell_type == "code")
-    assert not any(cell.get("outputs") for cell in cells)
-    assert [solution.name for solution in SOLUTIONS].count(path.name) == 1
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *COURSE], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_notebook_is_stored_with_outputs_that_are_small_and_the_same_everywhere(path) -> None:
+    assert path.stat().st_size <= MAX_BYTES
+    outputs = [text for cell in texts(nbformat.read(path, as_version=4)) for text in cell.values()]
+    assert outputs
+    assert [text for text in outputs if re.search(r"0x[0-9a-f]{6}|/tmp/|/home/|\.venv|\x1b\[", text)] == []
+
+
+def test_executing_notebooks_keeps_their_outputs_and_says_which_cell_fails(tmp_path, capsys) -> None:
+    for name, last in (("good", "1 + 1"), ("bad", "1 / 0")):
+        cells = [new_code_cell("from pathlib import Path\nprint(Path.cwd().name)"), new_code_cell(last)]
+        nbformat.write(new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
+    assert main([str(tmp_path / "good.ipynb"), str(tmp_path / "bad.ipynb")]) == 1
+    assert "cell 2 fails:\n1 / 0" in capsys.readouterr().out
+    good, bad = (nbformat.read(tmp_path / f"{name}.ipynb", as_version=4) for name in ("good", "bad"))
+    assert texts(good) == [{"stdout": f"{tmp_path.name}\n"}, {"text/plain": "2"}]
+    assert texts(bad) == [{}, {}]

@@ -42,8 +42,8 @@ def main(readme: Path) -> int:
     done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=PATIENCE_S)
     if done.returncode != 0 or "difference" not in done.stdout:
         failures.append(f"the first example of the README: {done.stdout}{done.stderr[-1000:]}")
-    if not Path("copied", "lessons", "01_first_agent.ipynb").is_file():
-        failures.append("the lessons are not among the notebooks")
+    if not Path("copied", "course", "08_prompt_persona", "notebook.ipynb").is_file():
+        failures.append("the course is not among the notebooks")
     failures += page_faults()
     sys.stdout.write(("\n".join(failures) or "The wheel works: models, recordings, notebooks, pages.") + "\n")
     return min(len(failures), 1)

@@ -1,4 +1,4 @@
-"""The notebooks and lessons that come with this version, wherever it is installed."""
+"""The notebooks and the course that come with this version, wherever it is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACES = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
 
 
 def copy_notebooks(folder: Path) -> int:
-    """Copy the notebooks and lessons, with the recordings that they replay.
+    """Copy the notebooks and the course, with the recordings that they replay.
 
     Args:
         folder: Folder to copy them into.
@@ -25,13 +25,13 @@ def copy_notebooks(folder: Path) -> int:
     Raises:
         ConfigError: If the folder exists or cannot be written, or this installation has no notebooks.
     """
-    source = next((place for place in PLACES if (place / "lessons").is_dir()), None)
+    source = next((place for place in PLACES if (place / "course").is_dir()), None)
     if source is None:
         raise ConfigError("this installation has no notebooks; install the wheel, or clone the project")
     if folder.exists():
         raise ConfigError(f"{str(folder)!r} exists; name a new folder: mesa-llm notebooks FOLDER")
     try:
-        shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"))
     except OSError as error:
         raise ConfigError(f"the notebooks cannot be copied to {str(folder)!r}: {error}") from None
     return sum(1 for _ in folder.rglob("*.ipynb"))

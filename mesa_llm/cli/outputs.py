@@ -120,7 +120,7 @@ def extract(
 def notebooks(
     folder: Annotated[Path, typer.Argument(help="Folder to copy them into, which must not exist.")] = Path("notebooks"),
 ) -> None:
-    """Copy the notebooks and lessons of this version into a folder, to open in JupyterLab."""
+    """Copy the notebooks and the course of this version into a folder, to open in JupyterLab."""
     from mesa_llm.cli.notebooks import copy_notebooks
 
     n_notebooks = copy_notebooks(folder)

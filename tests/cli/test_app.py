@@ -65,7 +65,7 @@ def test_a_recorded_run_is_listed_with_its_model_and_replayed_by_its_name() -> N
 def test_the_notebooks_are_copied_into_a_new_folder_and_never_over_one(tmp_path) -> None:
     done = run_command("notebooks", tmp_path / "mine")
     assert (done.exit_code, f"jupyter lab {tmp_path / 'mine'}" in done.stdout.replace("\n", "")) == (0, True)
-    assert (tmp_path / "mine" / "lessons" / "recordings.zip").is_file()
+    assert (tmp_path / "mine" / "course" / "08_prompt_persona" / "page.py").is_file()
     assert {file.name for file in (tmp_path / "mine").glob("*.ipynb")} >= {"10_market.ipynb", "30_classics.ipynb"}
     again = run_command("notebooks", tmp_path / "mine")
     assert (again.exit_code, "exists; name a new folder" in again.stderr) == (2, True)
