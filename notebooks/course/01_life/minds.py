@@ -7,6 +7,7 @@ Record the runs of the notebook again, with any language model, in the folder of
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ from mesa.datacollection import DataCollector
 from mesa.examples.basic.conways_game_of_life.agents import Cell
 from mesa.examples.basic.conways_game_of_life.model import ConwaysGameOfLife
 
-from mesa_llm import Decision, Failure, Mind, Observation, Outcome, ToolCall, action, connect
+from mesa_llm import Decision, Failure, Mind, Observation, Outcome, RunLog, ToolCall, action, connect
 
 PATTERNS = {
     "blinker": ((2, 1), (2, 2), (2, 3)),
@@ -58,6 +59,9 @@ def conway(is_alive: bool, n_living: int) -> bool:
 
 class ThinkingCell(Cell, Mind):
     """A cell that decides about its next state by itself, instead of computing it."""
+
+    cell: Any
+    neighbors: Any
 
     def determine_state(self) -> None:
         """Decide about the next state; a dead cell without living neighbours is not asked, and stays dead."""
@@ -170,7 +174,8 @@ class LifeWithMinds(ConwaysGameOfLife):
     def picture(self) -> list[list[int]]:
         """The grid, row by row: 1 where a cell is alive."""
         width, height = self.grid.dimensions
-        return [[self.grid[column, row].agents[0].state for column in range(width)] for row in range(height)]
+        living = {cell.cell.coordinate for cell in self.agents if cell.is_alive}
+        return [[int((column, row) in living) for column in range(width)] for row in range(height)]
 
 
 def recorded_options(wording: str) -> dict[str, Any]:
@@ -186,9 +191,10 @@ def record(llm: str) -> None:
     """
     for wording in WORDINGS:
         with TemporaryDirectory() as folder:
-            model = LifeWithMinds(llm=llm, wording=wording, log=Path(folder) / "run.sqlite")
+            file = Path(folder) / "run.sqlite"
+            model = LifeWithMinds(llm=llm, wording=wording, log=file)
             model.run_for(STEPS)
-            model.engine.runlog.finish()
-            model.engine.runlog.compact_to(FOLDER / f"{wording}.sqlite.gz")
             model.engine.close()
+            with closing(RunLog(file, "read")) as log:
+                log.compact_to(FOLDER / f"{wording}.sqlite.gz")
         print(f"{wording}: {len(model.decided)} decisions, {model.faithful:.0%} by the rule")
