@@ -1,6 +1,7 @@
 """Life with minds, of the course's first week: by rule it is Mesa's example, and its recordings replay."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ WEEK = Path(__file__).parents[1] / "notebooks" / "course" / "01_life"
 @pytest.fixture
 def minds(monkeypatch):
     monkeypatch.syspath_prepend(WEEK)
-    yield __import__("minds")
+    yield import_module("minds")
     del sys.modules["minds"]
 
 
