@@ -41,6 +41,8 @@ ORDER = (
     "three_worlds",
     "boltzmann_wealth",
     "opinion",
+    "culture",
+    "el_farol",
     "epidemic",
     "sugarscape",
     "wolf_sheep",

@@ -8,12 +8,15 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from matplotlib.collections import LineCollection
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm import LLMModel
 from mesa_llm.viz import LLMPage, Measures, drawn_by
 from mesa_llm.viz.render import COLOURS, GREY, LIGHT, Figure, frame, marker
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
+from mesa_llm_models.classics.culture.model import CultureModel, shared
+from mesa_llm_models.classics.el_farol.model import FarolModel
 from mesa_llm_models.classics.epidemic.model import EpidemicModel
 from mesa_llm_models.classics.opinion.model import OpinionModel
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
@@ -78,6 +81,36 @@ def _paths(axes: Any, model: OpinionModel) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
+def _village(axes: Any, model: CultureModel) -> None:
+    fields = model.scenario
+    shades = np.ones((*model.grid.dimensions, 3))
+    for villager in model.villagers:
+        kinds = [(trait + 0.5) / fields.traits for trait in villager.habits[:3]]
+        shades[villager.cell.coordinate][: len(kinds)] = kinds
+    axes.imshow(0.35 + 0.65 * shades)
+    borders, widths = [], []
+    for one, other in model.pairs:
+        (row, column), (down, right) = one.cell.coordinate, other.cell.coordinate
+        middle, aside = (
+            np.array([(column + right) / 2, (row + down) / 2]),
+            np.array([abs(down - row), abs(right - column)]),
+        )
+        borders.append([middle - aside / 2, middle + aside / 2])
+        widths.append(4.0 * (1 - shared(one, other) / fields.features))
+    axes.add_collection(LineCollection(borders, colors="black", linewidths=widths))
+    axes.set(xticks=[], yticks=[])
+
+
+def _evenings(axes: Any, model: FarolModel) -> None:
+    past = model.attendances
+    weeks = range(1 - model.scenario.weeks, len(past) - model.scenario.weeks + 1)
+    axes.axhline(model.crowded, color=RED, ls="--", lw=1.2)
+    axes.axvspan(weeks[0] - 0.5, 0.5, color=LIGHT, alpha=0.5)
+    axes.plot(weeks, past, color=BLUE, lw=1.8, marker=marker(past), ms=4)
+    axes.set(xlabel="week", ylabel="people at the bar", ylim=(0, model.scenario.n_agents))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def _scores(axes: Any, model: DilemmaModel) -> None:
     names, scores = zip(*reversed(model.ranking()), strict=True)
     guests = {guest.name for guest in model.guests}
@@ -93,6 +126,8 @@ PAINTERS: dict[type[LLMModel], Callable[[Any, Any], None]] = {
     MeadowModel: _meadow,
     EpidemicModel: _network,
     OpinionModel: _paths,
+    CultureModel: _village,
+    FarolModel: _evenings,
     DilemmaModel: _scores,
 }
 """Class of a model → function that draws its world."""
@@ -101,6 +136,8 @@ LEGENDS: dict[type[LLMModel], str] = {
     SugarModel: "red: traders; greener: more sugar and spice",
     MeadowModel: "white: sheep; black: wolves; green: grass",
     EpidemicModel: "red: ill; blue: not yet;\ngreen: resistant; dark rim: out",
+    CultureModel: "like colours: like habits;\nthick borders: little in common",
+    FarolModel: "dashed: crowded from here on;\nshaded: before the first step",
     DilemmaModel: "orange: the guest",
 }
 """Class of a model → legend of its drawing, if it needs one."""
