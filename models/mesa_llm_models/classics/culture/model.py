@@ -27,9 +27,6 @@ from mesa_llm import (
 from mesa_llm.engine.activation import everyone
 from mesa_llm_models.classics.culture.text import KEPT, NOT_DIFFERENT, habit_name, observation_text, taken_text
 
-MEASURES = ("regions", "zones", "largest", "active", "n_taken")
-"""Names of the measures that are collected."""
-
 
 class CultureScenario(LLMScenario):
     """Parameters of the village."""
@@ -152,7 +149,9 @@ class CultureModel(LLMModel):
         ]
         self.n_taken = self.n_met = 0
         self.activation = CultureModel.first_stage
-        self.datacollector = DataCollector({name: name for name in MEASURES})
+        self.datacollector = DataCollector(
+            {name: name for name in ("regions", "zones", "largest", "active", "n_taken")}
+        )
         self.datacollector.collect(self)
 
     def start_step(self) -> None:

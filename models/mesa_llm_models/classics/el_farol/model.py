@@ -25,8 +25,8 @@ from mesa_llm import (
 )
 from mesa_llm_models.classics.el_farol.text import STAYED, WENT, observation_text
 
-MEASURES = ("attendance", "variance", "satisfied")
-"""Names of the measures that are collected."""
+Kind = Literal["same as", "mirror of", "mean of", "trend of"]
+"""How a predictor looks back."""
 
 
 class FarolScenario(LLMScenario):
@@ -54,7 +54,7 @@ class FarolScenario(LLMScenario):
 class Predictor(NamedTuple):
     """A way to forecast the attendance of this week from those of the past weeks."""
 
-    kind: Literal["same as", "mirror of", "mean of", "trend of"]
+    kind: Kind
     """The attendance of one week ago or earlier, or its mirror image around half of all people; or the mean, or the
     continued straight line, of the last weeks."""
 
@@ -83,10 +83,8 @@ class Predictor(NamedTuple):
 
 def all_predictors(weeks: int) -> list[Predictor]:
     """Return all predictors that look back at most so many weeks; means and trends need two."""
-    whole = [Predictor("same as", n) for n in range(1, weeks + 1)]
-    whole += [Predictor("mirror of", n) for n in range(1, weeks + 1)]
-    whole += [Predictor("mean of", n) for n in range(2, weeks + 1)]
-    return whole + [Predictor("trend of", n) for n in range(2, weeks + 1)]
+    kinds: dict[Kind, int] = {"same as": 1, "mirror of": 1, "mean of": 2, "trend of": 2}
+    return [Predictor(kind, n) for kind, least in kinds.items() for n in range(least, weeks + 1)]
 
 
 class Patron(LLMAgent):
@@ -99,12 +97,7 @@ class Patron(LLMAgent):
     """
 
     def __init__(self, model: FarolModel, **components: Any) -> None:
-        """Draw predictors.
-
-        Args:
-            model: The model.
-            **components: `config`, `memory`, `llm`, `tools`.
-        """
+        """Draw predictors; `components` are `config`, `memory`, `llm`, `tools`."""
         super().__init__(model, **components)
         k = min(model.scenario.predictors, len(model.predictors))
         self.errors = dict.fromkeys(self.random.sample(model.predictors, k), 0.0)
@@ -125,7 +118,7 @@ class Patron(LLMAgent):
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go if the best predictor expects that the bar is not crowded."""
-        return ToolCall("go" if seen.facts["forecast"] < seen.facts["crowded"] else "stay_home")
+        return ToolCall("go" if seen.facts["forecast"] < self.model.limit else "stay_home")
 
     @action
     def go(self) -> str:
@@ -169,13 +162,18 @@ class FarolModel(LLMModel):
         self.attendances = [self.random.randint(0, fields.n_agents) for _ in range(fields.weeks)]
         self._expect()
         Patron.create_agents(self, fields.n_agents, memory=fields.memory)
-        self.datacollector = DataCollector({name: name for name in MEASURES})
+        self.datacollector = DataCollector({name: name for name in ("attendance", "variance", "satisfied")})
         self.datacollector.collect(self)
 
     @property
+    def limit(self) -> float:
+        """Number of people below which an evening at the bar is good."""
+        return round(self.scenario.threshold * self.scenario.n_agents, 9)
+
+    @property
     def crowded(self) -> int:
-        """Number of people from which on the bar is crowded."""
-        return math.ceil(round(self.scenario.threshold * self.scenario.n_agents, 9))
+        """The first whole number of people that is too many."""
+        return math.ceil(self.limit)
 
     def _expect(self) -> None:
         past = self.attendances[-self.scenario.weeks :]
