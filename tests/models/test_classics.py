@@ -1,5 +1,6 @@
 """The classic models do what their sources say; the contract of every model is tested with the others."""
 
+from random import Random
 from statistics import fmean
 
 import ipyvuetify as vuetify
@@ -14,6 +15,8 @@ from mesa_llm import ScriptedLLM
 from mesa_llm.llm.replies import call
 from mesa_llm_models.classics.app import page
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
+from mesa_llm_models.classics.culture.model import CultureModel
+from mesa_llm_models.classics.el_farol.model import FarolModel
 from mesa_llm_models.classics.epidemic.model import EpidemicModel
 from mesa_llm_models.classics.opinion.model import OpinionModel
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
@@ -74,6 +77,65 @@ def test_about_one_over_two_epsilon_clusters_remain(epsilon) -> None:
     people = OpinionModel(n_agents=60, epsilon=epsilon, memory="none", rng=2)
     people.run_for(30)
     assert people.clusters == pytest.approx(1 / (2 * epsilon), abs=1.5)
+
+
+def axelrods_village(habits: list[list[int]], size: int, rng: Random, n_meetings: int) -> list[list[int]]:
+    """Run Axelrod's model (1997, p. 208) site by site: what the rule twins are held against."""
+    for _ in range(n_meetings):
+        row, column = divmod(rng.choice(range(size**2)), size)
+        near = [(row + down, column + right) for down, right in ((-1, 0), (0, -1), (0, 1), (1, 0))]
+        near = [place for place in near if all(0 <= number < size for number in place)]
+        own, (other_row, other_column) = habits[row * size + column], rng.choice(near)
+        theirs = habits[other_row * size + other_column]
+        different = [i for i in range(len(own)) if own[i] != theirs[i]]
+        if different and rng.random() < 1 - len(different) / len(own):
+            feature = rng.choice(different)
+            own[feature] = theirs[feature]
+    return habits
+
+
+def test_the_rule_twin_of_culture_is_axelrods_model_villager_by_villager() -> None:
+    village = CultureModel(size=5, features=3, traits=4, rng=1)
+    rng = Random()
+    rng.setstate(village.random.getstate())
+    habits = [list(villager.habits) for villager in village.villagers]
+    village.run_for(20)
+    assert village.n_taken < 25
+    assert [villager.habits for villager in village.villagers] == axelrods_village(habits, 5, rng, 20 * 25)
+
+
+def test_likeness_spreads_until_neighbours_share_everything_or_nothing() -> None:
+    """Axelrod (1997): more traits, more regions."""
+    ends = [CultureModel(size=5, features=3, traits=traits, rng=2, light=True) for traits in (2, 15)]
+    for village in ends:
+        village.run(500)
+    assert [(village.running, village.active) for village in ends] == [(False, 0)] * 2
+    assert all(village.regions == village.zones for village in ends)
+    assert ends[0].regions < ends[1].regions
+    assert ends[0].largest > ends[1].largest
+
+
+def test_the_bar_is_as_full_as_it_may_be_on_average_and_never_settles() -> None:
+    """Arthur (1994): mean attendance comes close to the threshold."""
+    town = FarolModel(rng=1)
+    town.run_for(100)
+    assert measured(town, "attendance", last=70) == pytest.approx(60, abs=4)
+    assert town.variance > 100
+
+
+def test_a_person_acts_on_the_predictor_that_erred_least() -> None:
+    """One by one, as in Arthur (1994): forecasts of all predictors, the best of each person, who goes, who learns."""
+    town = FarolModel(n_agents=9, predictors=3, weeks=4, fading=0.5, rng=3)
+    errors = {patron: dict.fromkeys(patron.errors, 0.0) for patron in town.agents}
+    for _ in range(12):
+        past = list(town.attendances[-4:])
+        said = {one: one.forecast(past, 9) for one in town.predictors}
+        out = sum(said[min(own, key=lambda one: own[one])] < 5.4 for own in errors.values())
+        town.step()
+        assert town.attendance == out
+        for own in errors.values():
+            own.update({one: (error + abs(said[one] - out)) / 2 for one, error in own.items()})
+    assert [one.forecast([4, 2, 3, 5], 9) for one in town.predictors if one.weeks == 2] == [3, 6, 4, 7]
 
 
 def test_trade_lets_more_people_live_at_prices_around_one() -> None:

@@ -37,7 +37,10 @@ GROUPS = (
     GalleryGroup(
         "Course",
         "The classics of agent-based modelling, with a rule twin and a recorded language model.",
-        ("schelling", "boltzmann_wealth", "epidemic", "opinion", "sugarscape", "wolf_sheep", "prisoners_dilemma"),
+        (
+            *("schelling", "boltzmann_wealth", "epidemic", "opinion", "culture", "el_farol"),
+            *("sugarscape", "wolf_sheep", "prisoners_dilemma"),
+        ),
     ),
     GalleryGroup(
         "Social",

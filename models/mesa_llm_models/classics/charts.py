@@ -42,6 +42,8 @@ from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.thumbnail import scene_thumbnail
 from mesa_llm.viz.session.per_model import PerModel
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
+from mesa_llm_models.classics.culture.model import CultureModel, shared
+from mesa_llm_models.classics.el_farol.model import FarolModel
 from mesa_llm_models.classics.epidemic.model import EpidemicModel
 from mesa_llm_models.classics.opinion.model import OpinionModel
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
@@ -205,6 +207,32 @@ def _contacts(model: EpidemicModel) -> SpaceScene:
     )
 
 
+def _village(model: CultureModel) -> SpaceScene:
+    fields = model.scenario
+
+    def colour_of(villager: Any) -> str:
+        kinds = [(trait + 0.5) / fields.traits for trait in villager.habits[:3]]
+        return "#" + "".join(f"{round(255 * (0.35 + 0.65 * kind)):02x}" for kind in [*kinds, 1.0, 1.0][:3])
+
+    borders: list[tuple[float, float, float, float]] = []
+    for one, other in model.pairs:
+        if shared(one, other) == fields.features:
+            continue
+        (row, column), (down, right) = one.cell.coordinate, other.cell.coordinate
+        y, x, tall, wide = (row + down + 1) / 2, (column + right + 1) / 2, abs(right - column) / 2, abs(down - row) / 2
+        borders.append((x - wide, y - tall, x + wide, y + tall))
+    villagers = [_in_cell(villager, colour_of(villager), radius=0.4, shape="s") for villager in model.villagers]
+    scene = _grid(
+        model,
+        villagers,
+        [
+            LegendEntry(text="like colours: like habits", colour=OCHRE, shape="s"),
+            LegendEntry(text="line: other habits on the other side", colour=GREY),
+        ],
+    )
+    return replace(scene, new_ties=borders)
+
+
 SCENES: Mapping[type[LLMModel], Callable[[Any], SpaceScene]] = MappingProxyType(
     {
         SchellingModel: _town,
@@ -212,6 +240,7 @@ SCENES: Mapping[type[LLMModel], Callable[[Any], SpaceScene]] = MappingProxyType(
         SugarModel: _hills,
         MeadowModel: _meadow,
         EpidemicModel: _contacts,
+        CultureModel: _village,
     }
 )
 """Class of a model → function that draws its space."""
@@ -271,6 +300,19 @@ def opinions_chart(model: OpinionModel) -> Chart:
     return Chart(title="Opinion of each person", series=series, low=0, high=1)
 
 
+def evenings_chart(model: FarolModel) -> Chart:
+    """Return how many came to the bar in each week, from those before the first step on."""
+    past = list(model.attendances)
+    weeks = [float(week) for week in range(1 - model.scenario.weeks, len(past) - model.scenario.weeks + 1)]
+    crowd: dict[str, Any] = {"name": "crowded from here on", "colour": RED, "is_dashed": True}
+    series = [
+        ChartSeries(name="came", values=past, at=weeks, colour=BLUE),
+        ChartSeries(values=[model.crowded] * len(weeks), at=weeks, **crowd),
+    ]
+    note = "Weeks up to 0 lie before the first step."
+    return Chart(title="People at the bar", series=series, x="Week", high=model.scenario.n_agents, note=note)
+
+
 def ranking_chart(model: DilemmaModel) -> Chart:
     """Return the points of each player, the best first."""
     names, scores = zip(*model.ranking(), strict=True)
@@ -308,6 +350,8 @@ CHARTS: Mapping[type[LLMModel], Sequence[Callable[[Any], Chart]]] = MappingProxy
         MeadowModel: (flocks_chart,),
         EpidemicModel: (health_chart,),
         OpinionModel: (opinions_chart,),
+        CultureModel: (_measured("regions"), _measured("largest", high=1)),
+        FarolModel: (evenings_chart, _measured("satisfied", high=1)),
         DilemmaModel: (ranking_chart, cooperation_chart),
     }
 )

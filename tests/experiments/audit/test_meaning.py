@@ -47,6 +47,8 @@ REWORDED = ("shorter", "formal")
 SMALL: dict[str, dict[str, Any]] = {
     "auction_arena": {"n_lots": 2},
     "cognitive_biases": {"n_tests": 1, "biases": ["Anchoring", "FramingEffect"]},
+    "culture": {"size": 3},
+    "el_farol": {"n_agents": 6},
     "compost": {"n_topics": 1, "texts_per_round": 1},
     "emotionbench": {"n_situations": 1, "n_defaults": 1, "emotions": ["Anger"]},
     "emergent_analogies": {"n_per_type": 1},
@@ -63,9 +65,11 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "commons": [{"meeting": False, "growth": 1.5}],
     "compost": [{"context": context, "rules": rules} for context in ("interview", "post") for rules in ("corrected",)]
     + [{"context": context, "rules": "original"} for context in ("forum", "interview", "post")],
+    "culture": [{"size": 3, "meetings": "at once", "features": 6}],
     "discussion": [{"config": "trolley"}],
     "econ_agent": [{"n_agents": 4, "fidelity": "original"}, {"n_agents": 4, "tax": "none", "reflect_every": 1}],
     "economy": [{"government": False}],
+    "el_farol": [{"n_agents": 6, "threshold": 0.5}],
     "emergent_analogies": [
         {"answers": "choice"},
         {"task": "letters"},

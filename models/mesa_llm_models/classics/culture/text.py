@@ -1,0 +1,60 @@
+"""What villagers read of their own habits, and of those of the neighbour they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+HABITS = {
+    "breakfast": "porridge toast eggs cheese fruit soup rice pancakes yoghurt fish",
+    "music": "fiddle flute drums accordion choir harp guitar bagpipes piano trumpet",
+    "hat": "straw felt cap beret bonnet hood turban fez scarf bowler",
+    "game": "chess dice cards dominoes darts skittles bowls draughts marbles football",
+    "drink": "tea coffee cider beer milk wine cocoa water mead juice",
+}
+"""Name of a feature → its traits."""
+
+KEPT = "You kept your habits."
+"""What came of keeping."""
+
+NOT_DIFFERENT = "in that habit your neighbour does not differ from you."
+"""Why nothing can be taken over."""
+
+
+def habit_name(feature: int) -> str:
+    """Return the name of a feature.
+
+    Args:
+        feature: Its number, from 0; the first have names of their own.
+    """
+    return tuple(HABITS)[feature] if feature < len(HABITS) else f"custom {feature + 1}"
+
+
+def trait_name(feature: int, trait: int) -> str:
+    """Return the name of a trait of a feature.
+
+    Args:
+        feature: Number of the feature, from 0.
+        trait: Number of the trait, from 0; the first have names of their own.
+    """
+    names = tuple(HABITS.values())[feature].split() if feature < len(HABITS) else []
+    return names[trait] if trait < len(names) else f"kind {trait + 1}"
+
+
+def observation_text(own: Sequence[int], theirs: Sequence[int]) -> str:
+    """Write what a villager sees: its own habits beside those of a neighbour.
+
+    Args:
+        own: Its traits, one a feature.
+        theirs: The neighbour's.
+    """
+    lines = [f"You meet a neighbour. You share {sum(map(int.__eq__, own, theirs))} of {len(own)} habits."]
+    for feature, (one, other) in enumerate(zip(own, theirs, strict=True)):
+        name, mine = habit_name(feature), trait_name(feature, one)
+        both = f"{mine} for both of you" if one == other else f"yours is {mine}, theirs is {trait_name(feature, other)}"
+        lines.append(f"- {name}: {both}")
+    return "\n".join(lines)
+
+
+def taken_text(feature: int, trait: int) -> str:
+    """Report what was taken over."""
+    return f"Your {habit_name(feature)} is now {trait_name(feature, trait)}."
