@@ -230,7 +230,7 @@ def _village(model: CultureModel) -> SpaceScene:
             LegendEntry(text="line: other habits on the other side", colour=GREY),
         ],
     )
-    return replace(scene, new_ties=borders)
+    return replace(scene, ties=borders)
 
 
 SCENES: Mapping[type[LLMModel], Callable[[Any], SpaceScene]] = MappingProxyType(
