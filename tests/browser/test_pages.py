@@ -547,6 +547,7 @@ def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page
 def test_the_studies_share_a_page_on_which_one_is_chosen_and_run(page: Page) -> None:
     open_ready(page, "/studies")
     choose(page, "Study", "rumours")
+    expect(page.locator(".v-toolbar__title")).to_have_text("Posts on truths and on rumours")
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible()
     plot = page.locator(".mesa-llm-card img").first
     before = plot.get_attribute("src")
