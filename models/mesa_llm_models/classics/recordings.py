@@ -69,7 +69,7 @@ CLASSICS = {
         Classic("wolf_sheep", "MeadowModel", "sheep", "sheep"),
         Classic("epidemic", "EpidemicModel", "infected", "share of people who are ill"),
         Classic("opinion", "OpinionModel", "spread", "standard deviation of opinions"),
-        Classic("culture", "CultureModel", "regions", "regions with the same habits"),
+        Classic("culture", "CultureModel", "n_taken", "habits taken over in a step"),
         Classic("el_farol", "FarolModel", "attendance", "people at the bar"),
         Classic("prisoners_dilemma", "DilemmaModel", "guests_score", "guest's points a round and opponent"),
     )
