@@ -179,7 +179,7 @@ def main(files: list[str]) -> int:
         return 0
     failed = 0
     for file in files:
-        done = run("-m", "tests.cells", "-", file, file)
+        done = run("-m", "tests.cells", "-", file, file, timeout=600)
         failed |= done.returncode != 0
         sys.stdout.write(f"{file}: {done.err if done.returncode else done.out}")
     return failed

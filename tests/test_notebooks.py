@@ -48,7 +48,7 @@ def test_a_notebook_runs_as_it_stands(path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", COURSE, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_notebook_of_the_course_has_the_outputs_of_its_run(path, tmp_path) -> None:
-    done = run("-m", "tests.cells", "-", path, tmp_path / "executed.ipynb", cwd=ROOT)
+    done = run("-m", "tests.cells", "-", path, tmp_path / "executed.ipynb", cwd=ROOT, timeout=600)
     assert done.returncode == 0, done.out + done.err
     assert texts(nbformat.read(path, as_version=4)) == texts(nbformat.read(tmp_path / "executed.ipynb", as_version=4))
 
