@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
+from weakref import ref
 
 import solara
 from mesa.visualization.utils import force_update, update_counter
 from reacton import create_context, use_context, use_effect
+from reacton.core import get_render_context
 
 from mesa_llm.viz.session.per_model import PerModel
 
@@ -36,6 +39,7 @@ class PageState:
         self._text = solara.reactive(object())
         self._sent = solara.reactive(0)
         self._seen = 0
+        self._batch: Callable[[], AbstractContextManager[Any] | None] = lambda: None
         self._shown: solara.Reactive[tuple[object, ...]] = solara.reactive(())
 
     def __reduce__(self) -> tuple[type[PageState], tuple[()]]:
@@ -85,12 +89,15 @@ class PageState:
 
     def use_moment(self) -> None:
         """Redraw the calling component at each moment, and note when the whole page shows it."""
+        if (context := get_render_context(required=False)) is not None:
+            self._batch = ref(context)
         now = self.moment()
         use_effect(lambda: self._shown.set(now), [now])  # runs once all of the page is drawn
 
     def redraw(self) -> None:
         """Redraw the whole page."""
-        force_update()
+        with self._batch() or nullcontext():  # else each component that shows the model draws the whole page anew
+            force_update()
         self._sent.set(self._sent.peek() + 1)  # goes to the browser last
 
     @property
