@@ -34,7 +34,7 @@ class GalleryGroup(NamedTuple):
 
 
 GROUPS = (
-    GalleryGroup(
+    (
         "Course",
         "The classics of agent-based modelling, with a rule twin and a recorded language model.",
         (
@@ -42,23 +42,23 @@ GROUPS = (
             *("sugarscape", "wolf_sheep", "prisoners_dilemma"),
         ),
     ),
-    GalleryGroup(
+    (
         "Social",
         "Networks, rooms and towns in which agents talk, follow and vote.",
         ("social", "oasis", "discussion", "sotopia", "commons", "town", "hidden_roles", "three_worlds"),
     ),
-    GalleryGroup(
+    (
         "Markets",
         "Prices, auctions, supply chains and whole economies.",
         ("market", "auction_arena", "stock_agent", "economy", "econ_agent", "beer"),
     ),
-    GalleryGroup(
+    (
         "Benchmark",
         "Published tests of what language models do and say, with the published numbers.",
         ("psychobench", "emotionbench", "cognitive_biases", "emergent_analogies", "compost"),
     ),
 )
-"""Groups of the gallery, in order; the models of other packages come before them."""
+"""Title, description and models of each `GalleryGroup`, in order; the models of other packages come before them."""
 
 START = "schelling"
 """Name of the model that the gallery recommends first."""
@@ -82,7 +82,8 @@ def groups_of(pages: Sequence[ModelPage], query: str = "") -> list[tuple[Gallery
         Each group that has models, with its models in order.
     """
     by_name = {page.entry.name: page for page in pages}
-    grouped = {name for group in GROUPS for name in group.names}
+    groups = [GalleryGroup(*fields) for fields in GROUPS]
+    grouped = {name for group in groups for name in group.names}
     others = tuple(name for name in by_name if name not in grouped)
     mine = GalleryGroup("Your models", "Models of your own packages and of others that are installed.", others)
     words = query.lower().split()
@@ -93,7 +94,7 @@ def groups_of(pages: Sequence[ModelPage], query: str = "") -> list[tuple[Gallery
 
     found = [
         (group, [by_name[name] for name in group.names if name in by_name and is_found(group, by_name[name])])
-        for group in (mine, *GROUPS)
+        for group in (mine, *groups)
     ]
     return [(group, models) for group, models in found if models]
 
