@@ -424,8 +424,8 @@ class _Runs:
         self.n_done, self.tokens = self.n_done + done.n_done, self.tokens + done.tokens
         self.dollars += done.dollars
         done.require_whole(f"the {name}")
-        wanted = pd.MultiIndex.from_product([done.table["log"], steps])
-        rows = done.series.set_index(["log", STEP]).reindex(wanted)
+        wanted = pd.MultiIndex.from_product([done.table.index, steps])
+        rows = done.series.set_index(["run", STEP]).reindex(wanted)
         try:
             values = rows[names].to_numpy(np.float64)
         except (TypeError, ValueError) as error:

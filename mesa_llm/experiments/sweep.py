@@ -210,7 +210,9 @@ class Sweep:
     """Why the sweep stopped early; None if every run was made."""
 
     series: pd.DataFrame
-    """One row per run and step: log, step, and the reporters that were asked for; empty without any."""
+    """One row per run and step: number of the run's row in `table`, log (empty for light runs), step, and the reporters
+    that were asked for; empty without any.
+    """
 
     def require_whole(self, name: str = "") -> None:
         """Check that every run was made, and that language models decided something.
@@ -505,14 +507,15 @@ def _series(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     frames = [
-        pd.DataFrame(row["series"]).rename_axis("step").reset_index().assign(log=row["log"])
-        for row in rows
+        pd.DataFrame(row["series"]).rename_axis("step").reset_index().assign(run=run, log=row["log"])
+        for run, row in enumerate(rows)
         if row.get("series")
     ]
+    first = ["run", "log", "step"]
     if not frames:
-        return pd.DataFrame(columns=["log", "step"])
+        return pd.DataFrame(columns=first)
     table = pd.concat(frames, ignore_index=True).astype({"step": int})
-    return table.reindex(columns=["log", "step", *table.columns.drop(["log", "step"])])
+    return table.reindex(columns=[*first, *table.columns.drop(first)])
 
 
 def _costs(log: RunLog) -> dict[str, Any]:

@@ -168,7 +168,7 @@ class Recording:
                     positional = [arguments.pop(earlier.name) for earlier in parameters[:index]] + arguments.pop(
                         parameter.name
                     )
-            return kind(*positional, **{**arguments, "rng": self.rng, **options})
+            return kind(*positional, **{"rng": self.rng, **arguments, **options})
         except Exception as error:  # any model, with parameters out of a file
             if lost := missing_file(recorded, self.files):
                 raise ConfigError(

@@ -106,6 +106,11 @@ def test_the_search_finds_a_smaller_error_and_resumes(tmp_path: Path) -> None:
     assert more.n_done == 1 + 20  # one more point, and the check of the two results that it changes
 
 
+def test_light_runs_give_the_same_posterior(tmp_path: Path) -> None:
+    light = small(tmp_path / "light", options={"light": True})
+    assert light.parameters == small(tmp_path / "logged").parameters
+
+
 def test_runs_that_end_early_are_left_out(tmp_path: Path) -> None:
     found = small(tmp_path, ranges={"level": (0, 45)}, fixed={"gain": 0.5})
     assert 5 < found.n_incomplete < 20
