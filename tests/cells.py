@@ -157,6 +157,8 @@ def texts(notebook: NotebookNode) -> list[dict[str, str]]:
             data = {output.name: output.text} if output.output_type == "stream" else output.get("data", {})
             if "image/png" in data:  # the text beside it is its size
                 data = {"image/png": "*"}
+            elif "text/html" in data:  # the text beside it is as wide as the terminal
+                data = {"text/html": data["text/html"]}
             for kind, text in data.items():
                 kinds[kind] = kinds.get(kind, "") + str(text)
         found.append(kinds)

@@ -33,6 +33,11 @@ def _forked(monkeypatch) -> None:
     monkeypatch.setattr(LocalProvisioner, "launch_kernel", launch)
 
 
+@pytest.fixture(autouse=True)
+def _no_files_of_the_originals(monkeypatch) -> None:
+    monkeypatch.delenv("MESA_LLM_DATA", raising=False)  # a reader has none
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forked")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

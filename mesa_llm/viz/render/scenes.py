@@ -16,7 +16,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Affine2D
 
 from mesa_llm.viz.render.agents import short_name
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, Figure, literal, picture_of
+from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, MAX_LINE, Figure, literal, picture_of
 
 TIE, NEW_TIE = "#94a3b8", COLOURS[2]
 """Colours of ties, and of those that are new."""
@@ -186,7 +186,9 @@ class SpaceScene:
                 )
                 for each in self.legend
             ]
-            axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, frameon=False)
+            is_wide = sum(len(each.text) for each in self.legend) > MAX_LINE
+            place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0)}
+            axes.legend(handles=handles, ncols=1 if is_wide else 3, frameon=False, fontsize=9, **place)
 
     def figure(self) -> Figure:
         """Draw the scene as a Matplotlib figure."""

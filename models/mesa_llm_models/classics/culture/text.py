@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-HABITS = {
-    "breakfast": "porridge toast eggs cheese fruit soup rice pancakes yoghurt fish",
-    "music": "fiddle flute drums accordion choir harp guitar bagpipes piano trumpet",
-    "hat": "straw felt cap beret bonnet hood turban fez scarf bowler",
-    "game": "chess dice cards dominoes darts skittles bowls draughts marbles football",
-    "drink": "tea coffee cider beer milk wine cocoa water mead juice",
+HABITS: Mapping[str, tuple[str, ...]] = {
+    "breakfast": ("porridge", "toast", "eggs", "cheese", "fruit", "soup", "rice", "pancakes", "yoghurt", "fish"),
+    "music": ("fiddle", "flute", "drums", "accordion", "choir", "harp", "guitar", "bagpipes", "piano", "trumpet"),
+    "hat": ("straw", "felt", "cap", "beret", "bonnet", "hood", "turban", "fez", "scarf", "bowler"),
+    "game": ("chess", "dice", "cards", "dominoes", "darts", "skittles", "bowls", "draughts", "marbles", "football"),
+    "drink": ("tea", "coffee", "cider", "beer", "milk", "wine", "cocoa", "water", "mead", "juice"),
 }
 """Name of a feature → its traits."""
 
@@ -36,7 +36,7 @@ def trait_name(feature: int, trait: int) -> str:
         feature: Number of the feature, from 0.
         trait: Number of the trait, from 0; the first have names of their own.
     """
-    names = tuple(HABITS.values())[feature].split() if feature < len(HABITS) else []
+    names = tuple(HABITS.values())[feature] if feature < len(HABITS) else ()
     return names[trait] if trait < len(names) else f"kind {trait + 1}"
 
 
