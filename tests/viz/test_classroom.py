@@ -152,7 +152,6 @@ def test_a_class_goes_on_after_a_restart_with_its_seats_and_its_answers(tmp_path
     after.wait()
     assert sorted(after.greetings) == ["Good day", "Good day", "Hello from Ana", "Hello from Ben"]
     after.lesson.close()
-    wait_until_closed(PATIENCE_S)
 
 
 def test_a_file_that_holds_no_room_is_refused_and_nobody_else_can_read_the_codes(tmp_path: Path) -> None:
