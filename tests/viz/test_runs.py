@@ -189,14 +189,14 @@ def test_a_log_that_asks_for_a_model_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resumes: bool
 ) -> None:
     monkeypatch.setattr(trial, "BUILD_S", 0)
-    recording = with_agents(played(tmp_path, FIRST, model=PotModel), 40_000)
+    recording = with_agents(played(tmp_path, FIRST, model=PotModel), 4_000_000)
     session = PageSession(PotModel, FIRST, None)
     before = run_of(session).model
     if resumes:
         session.build(FIRST, kept_runs(tmp_path, PotModel)[0])
     else:
         session.view(recording)
-    assert "needs more than 0 s or 2 GB to build its model (n_agents is 40,000)" in session.error
+    assert "needs more than 0 s or 2 GB to build its model (n_agents is 4,000,000)" in session.error
     assert run_of(session).model is before
     session.close()
 
