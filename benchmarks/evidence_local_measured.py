@@ -35,13 +35,14 @@ from mesa_llm_models.classics.opinion.model import OpinionModel
 from mesa_llm_models.classics.persona_form import PUBLISHED, study_persona_form
 from mesa_llm_models.social.model import SocialModel
 
-CLAIMS = Path(__file__).with_name("evidence_claims.toml")
+CLAIMS = "models/mesa_llm_models/classics/prisoners_dilemma/recordings/audit.toml"
+"""File of the audited claim, from the root of the repository."""
 
 IN_WORDS = "cooperation of two kind players less that of two ruthless ones"
 """The audited claim."""
 
-AUDITED = ("agent specification", "format", "sequencing")
-"""Dimensions of the audit."""
+SMALL = "local"
+"""Language model of another size under which a claim is audited."""
 
 ASKED_ASIDE: Mapping[str, tuple[str, ...]] = {
     "boltzmann_wealth": ("boltzmann", "inequality", "wealth distribution", "econophysics"),
@@ -164,8 +165,9 @@ def audited(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
     """Audit one claim of the prisoner's dilemma."""
     kind = find_model("prisoners_dilemma").load()
     options = {"scoring": "probabilities"}
-    claims = read_claims(CLAIMS, kind)
-    found = audit(kind, claims, llm=llm, seeds=seeds or 10, options=options, dimensions=AUDITED, folder=logs)
+    claims = read_claims(Path(__file__).parents[1] / CLAIMS, kind)
+    llms = [llm] if llm == SMALL else [llm, SMALL]
+    found = audit(kind, claims, llm=llms, seeds=seeds or 10, options=options, folder=logs)
     found.write(logs)
     rows = [row for one in found.claims for row in _rows_of_claim(one, IN_WORDS)]
     return [*rows, LocalRow("coverage", found.coverage, len(found.seeds))]
@@ -470,8 +472,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     ),
     "audit": Measurement(
         "Is a claim about its cooperation stable?",
-        "mesa-llm audit prisoners_dilemma --claims benchmarks/evidence_claims.toml --scoring probabilities "
-        f"--dimensions '{','.join(AUDITED)}' --llm MODEL",
+        f"mesa-llm audit prisoners_dilemma --claims {CLAIMS} --scoring probabilities --llm MODEL,{SMALL}",
         audited,
         lambda rows: f"Audited, the {rows[0]['quantity']} is {rows[0]['ours']}; the claim {rows[0]['verdict']}.",
         "What the verdicts mean: [Audit a claim](auditing.md).",

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import print_cost_of_seeds
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.audit import Audit, AuditClaim, audit, audit_setup, estimate_audit, level_of, read_claims
+from mesa_llm.experiments.audit import Audit, AuditClaim, AuditSetup, estimate_audit, level_of, read_claims, run_setup
 from mesa_llm.experiments.audit.dimensions import Setting
 from mesa_llm.experiments.audit.findings import METHODS, PAGE
 from mesa_llm.experiments.audit.wording import write_rewordings
@@ -34,7 +34,10 @@ def claims_of(
         ConfigError: If there is neither or both, or a claim is invalid.
     """
     if (file is None) == (not measures):
-        raise ConfigError("give the claims: --claims FILE.toml, or --measure NAME with --smallest-effect")
+        raise ConfigError(
+            "give the claims: --claims FILE.toml, or --measure NAME with --smallest-effect; the audit that comes with "
+            "some models is judged again with --recorded"
+        )
     if file is not None:
         return read_claims(file, kind)
     if smallest_effect is None or smallest_effect <= 0:
@@ -44,45 +47,82 @@ def claims_of(
     return [level_of(kind, measure, smallest_effect) for measure in measures]
 
 
-def run_audit(
+def require_folder(folder: Path) -> None:
+    """Check that the output is a folder, or that there is none yet.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        ConfigError: If it is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--out {folder}: expected the name of a folder, this is a file")
+
+
+def reworded(
     kind: type[LLMModel],
     claims: Sequence[AuditClaim],
-    *,
+    rewrite: str,
     folder: Path,
-    rewrite: str | None,
+    *,
+    parameters: Mapping[str, Any],
     access: Mapping[str, Any],
-    is_dry: bool,
     as_json: bool,
     say: Say,
-    **arguments: Any,
-) -> Audit | None:
-    """Run an audit, print its verdicts, and write its report.
+) -> list[Path]:
+    """Have a language model say the instructions in other words, and return the folders of its rewordings.
 
     Args:
         kind: The model's class.
         claims: The claims.
-        folder: Folder of the logs and of the report.
-        rewrite: Language model that says the instructions in other words; None: no rewordings but the model's own.
+        rewrite: The language model.
+        folder: Folder of the audit.
+        parameters: Parameters of all runs.
+        access: Endpoints, limits and budget.
+        as_json: Whether to print nothing.
+        say: Prints a line.
+
+    Raises:
+        BudgetExceeded: If the budget ended it.
+    """
+    settings = [one.over(Setting(parameters)) for claim in claims for one in claim.between]
+    folders = write_rewordings(kind, settings, rewrite, folder / "rewordings", **access)
+    if not as_json:
+        say(f"Rewordings of the instructions, to be read before the verdict is believed: {folder / 'rewordings'}\n")
+    return folders
+
+
+def run_audit(
+    setup: AuditSetup,
+    *,
+    folder: Path,
+    access: Mapping[str, Any],
+    is_dry: bool,
+    as_json: bool,
+    say: Say,
+    **limits: Any,
+) -> Audit | None:
+    """Run an audit, print its verdicts, and write its report.
+
+    Args:
+        setup: The audit.
+        folder: Folder of the report, as it is printed.
         access: Endpoints, limits and budget.
         is_dry: Whether to print the expected cost only, without sending a request.
         as_json: Whether to print one line of JSON, and nothing else.
         say: Prints a line.
-        **arguments: As for `mesa_llm.experiments.audit.audit`.
+        **limits: As for `mesa_llm.experiments.audit.run_setup`.
 
     Returns:
         The findings; None if only the cost was printed.
 
     Raises:
-        ConfigError: If an argument is invalid, or the report cannot be written.
+        ConfigError: If the report cannot be written.
         BudgetExceeded: If the budget ended it.
         MesaLLMError: If a run failed.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"--out {folder}: expected the name of a folder, this is a file")
-    limits = {name: value for name, value in arguments.items() if name in ("on", "workers", "awareness")}
-    planned = {name: value for name, value in arguments.items() if name not in limits}
     if is_dry:
-        setup = audit_setup(kind, claims, folder=folder, **planned)
         cost, unpriced = estimate_audit(setup, **access)
         print_cost_of_seeds(
             cost,
@@ -94,19 +134,13 @@ def run_audit(
             say=say,
         )
         return None
-    if rewrite is not None:
-        settings = [one.over(Setting(arguments["parameters"] or {})) for claim in claims for one in claim.between]
-        folders = write_rewordings(kind, settings, rewrite, folder / "rewordings", **access)
-        if not as_json:
-            say(f"Rewordings of the instructions, to be read before the verdict is believed: {folder / 'rewordings'}\n")
-        planned["wordings"] = folders
     with tqdm(unit="run", disable=as_json or None, dynamic_ncols=True) as bar:
 
         def on_run(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        found = audit(kind, claims, folder=folder, on_run=on_run, **planned, **limits, **access)
+        found = run_setup(setup, on_run=on_run, **limits, **access)
     found.write(folder)
     if as_json:
         say(json.dumps({**found.summary(), "page": str(folder / PAGE)}, default=str))

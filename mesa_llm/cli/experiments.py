@@ -61,6 +61,10 @@ def audit_claims(
     smallest_effect: Annotated[
         float | None, typer.Option(help="Smallest change of --measure that would matter to you, in its unit.")
     ] = None,
+    recorded: Annotated[
+        bool,
+        typer.Option("--recorded", help="Judge the recorded audit that comes with the model again, asking nothing."),
+    ] = False,
     llm: Annotated[
         str,
         typer.Option(help="Language model of the agents, or several separated by commas: the first is the baseline."),
@@ -116,7 +120,8 @@ def audit_claims(
     To resume an audit that was stopped, run the same command again.
     """
     from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, set_options
-    from mesa_llm.cli.audit import claims_of, run_audit
+    from mesa_llm.cli.audit import claims_of, require_folder, reworded, run_audit
+    from mesa_llm.experiments.audit import audit_setup, recorded_audit
 
     require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
     kind = model_named(model).load()
@@ -124,24 +129,39 @@ def audit_claims(
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     limits: dict[str, Any] = {**spend, "api_base": api_base, "batch": batch}
     limits |= {"concurrency": concurrency, "requests_per_min": requests_per_min}
+    require_folder(out)
+    if recorded:
+        if claims or measure or dimensions or rewrite or set_ or users or config or chosen or llm != "rule":
+            raise ConfigError("--recorded judges what was recorded; it goes with --out and --json alone")
+        setup = recorded_audit(kind, out)
+    else:
+        found = claims_of(kind, claims, measure or [], smallest_effect)
+        fixed = parameters(kind, set_ or [], users, config)
+        wordings: list[Path] = []
+        if rewrite is not None and not dry_run:
+            wordings = reworded(kind, found, rewrite, out, parameters=fixed, access=limits, as_json=as_json, say=say)
+        setup = audit_setup(
+            kind,
+            found,
+            folder=out,
+            llm=[name.strip() for name in llm.split(",")],
+            seeds=range(rng, rng + seeds),
+            steps=steps,
+            parameters=fixed,
+            design=None if chosen is None else chosen.to_json(),
+            options=set_options(on_error=on_error, reply_tokens=reply_tokens, scoring=scoring, parser=parser),
+            dimensions=None if dimensions is None else [name.strip() for name in dimensions.split(",")],
+            wordings=wordings,
+            judge=judge,
+            people=people,
+        )
     run_audit(
-        kind,
-        claims_of(kind, claims, measure or [], smallest_effect),
+        setup,
         folder=out,
-        rewrite=rewrite,
         access=limits,
         is_dry=dry_run,
         as_json=as_json,
         say=say,
-        llm=[name.strip() for name in llm.split(",")],
-        seeds=range(rng, rng + seeds),
-        steps=steps,
-        parameters=parameters(kind, set_ or [], users, config),
-        design=None if chosen is None else chosen.to_json(),
-        options=set_options(on_error=on_error, reply_tokens=reply_tokens, scoring=scoring, parser=parser),
-        dimensions=None if dimensions is None else [name.strip() for name in dimensions.split(",")],
-        judge=judge,
-        people=people,
         awareness=not no_awareness,
         on=on,
         workers=workers,

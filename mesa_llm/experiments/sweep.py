@@ -109,17 +109,18 @@ class SweepJob:
         is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
         return row if is_over or row.get("max_steps") == self.steps else None
 
-    def make(self, access: Access, log: Path | None = None) -> LLMModel:
+    def make(self, access: Access, log: Path | None = None, *, replay: bool = False) -> LLMModel:
         """Make its model.
 
         Args:
             access: Access to language models.
             log: Path of the run log; None to record nothing.
+            replay: Whether the log is replayed, and nothing may be asked.
         """
         design = {"design": AgentDesign.from_json(self.design_json)} if self.design_json else {}
         kind = class_named(self.model, LLMModel)
         arguments = {**self.parameters, **design, **self.options}
-        return kind(**arguments, llm=self.llm, rng=self.seed, access=access, log=log)
+        return kind(**arguments, llm=self.llm, rng=self.seed, access=access, log=log, replay=replay)
 
     def run(self, access: Access, stop: Stop) -> Row:
         """Execute the run and return its row, which is also written beside its log. Errors are rows too.

@@ -4,27 +4,33 @@
   model writes.
 - `verdict`: statistics; `probes`: what agents know of the experiment, and how many decisions change.
 - `findings`: verdicts, tables, a page.
+- `recorded`: audits that come with a model.
 """
 
-from mesa_llm.experiments.audit.audit import audit, audit_setup, estimate_audit, n_runs, run_setup
+from mesa_llm.experiments.audit.audit import AuditSetup, audit, audit_setup, estimate_audit, n_runs, run_setup
 from mesa_llm.experiments.audit.claim import AuditClaim, claim_from, level_of, read_claims
 from mesa_llm.experiments.audit.dimensions import DIMENSIONS, Perturbation, plan_for
 from mesa_llm.experiments.audit.findings import Audit
+from mesa_llm.experiments.audit.recorded import declared_audit, record_audit, recorded_audit
 from mesa_llm.experiments.audit.wording import write_rewordings
 
 __all__ = [
     "DIMENSIONS",
     "Audit",
     "AuditClaim",
+    "AuditSetup",
     "Perturbation",
     "audit",
     "audit_setup",
     "claim_from",
+    "declared_audit",
     "estimate_audit",
     "level_of",
     "n_runs",
     "plan_for",
     "read_claims",
+    "record_audit",
+    "recorded_audit",
     "run_setup",
     "write_rewordings",
 ]

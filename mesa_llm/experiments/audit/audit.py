@@ -90,6 +90,9 @@ class AuditSetup:
     people: Path | None = None
     """Table of what people did, with columns named like the measures; None: not compared."""
 
+    is_recorded: bool = False
+    """Whether all runs are recorded, so that nothing may be asked."""
+
     def settings(self, perturbation: Perturbation | None) -> Iterator[Setting]:
         """Yield the settings of all claims under a perturbation, each once."""
         seen: list[Setting] = []
@@ -302,6 +305,27 @@ def n_runs(setup: AuditSetup) -> int:
     return len(_jobs(setup))
 
 
+def files_of(setup: AuditSetup) -> list[Path]:
+    """Return the logs of all runs, their rows, and the logs of the agents that are asked aside.
+
+    Args:
+        setup: The audit.
+    """
+    logs = [job.log for job in _jobs(setup)]
+    aside = [job.log for job in _awareness_jobs(setup)] if setup.llm not in WITHOUT_LLM else []
+    return [*logs, *(log.with_suffix(".json") for log in logs), *aside]
+
+
+def missing_files(setup: AuditSetup) -> list[Path]:
+    """Return those of `files_of` that are not there, or hold no complete run.
+
+    Args:
+        setup: The audit.
+    """
+    incomplete = {job.log for job in _jobs(setup) if job.llm not in WITHOUT_LLM and job.row() is None}
+    return [file for file in files_of(setup) if file in incomplete or not file.is_file()]
+
+
 def _run(
     setup: AuditSetup, access: Mapping[str, Any], on: str, workers: int | None, on_run: Callable[[int, int], object]
 ) -> dict[Path, Mapping[str, Any]]:
@@ -334,7 +358,8 @@ def _write_table(rows: Iterable[Mapping[str, Any]], folder: Path) -> None:
 def _awareness_jobs(setup: AuditSetup) -> list[AwarenessJob]:
     setting = setup.under(setup.claims[0].between[0], None)
     words = tuple(dict.fromkeys(word for claim in setup.claims for word in claim.words))
-    return [AwarenessJob(setup.job(setting, seed), words, setup.judge) for seed in setup.seeds]
+    own = (words, setup.judge, setup.is_recorded)
+    return [AwarenessJob(setup.job(setting, seed), *own) for seed in setup.seeds]
 
 
 def _ask_aside(setup: AuditSetup, access: Mapping[str, Any], on: str, workers: int | None) -> list[Awareness]:

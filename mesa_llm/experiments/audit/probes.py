@@ -70,6 +70,9 @@ class AwarenessJob:
     judge: str
     """Language model that judges the answers; empty: the words do."""
 
+    replays: bool = False
+    """Whether the answers are recorded, and nothing may be asked."""
+
     @property
     def log(self) -> Path:
         """Path of its log."""
@@ -87,7 +90,7 @@ class AwarenessJob:
         """
         if stop.is_requested:
             raise Stopped("stopped before it began")
-        with closing(self.job.make(access, self.log)) as model, stop.watching(model):
+        with closing(self.job.make(access, self.log, replay=self.replays)) as model, stop.watching(model):
             answers = self._answers(model)
         if stop.is_requested:
             raise Stopped("stopped before its end")
