@@ -90,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows = MEASUREMENTS[name].rows(options.llm, folder, options.seeds)
         readings = load()
         about = {"date": datetime.now(UTC).date().isoformat(), "version": mesa_llm.__version__}
-        readings.setdefault(options.llm, {})[name] = {**about, "rows": [asdict(row) for row in rows]}
+        given = [{key: value for key, value in asdict(row).items() if value is not None} for row in rows]
+        readings.setdefault(options.llm, {})[name] = {**about, "rows": given}
         READINGS.write_text(json.dumps(readings, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         for row in rows:
             print(f"{row.quantity}: {row.ours} (n = {row.n}) {row.verdict}", flush=True)
