@@ -50,6 +50,8 @@ SMALL = "local"
 
 ASKED_ASIDE: Mapping[str, tuple[str, ...]] = {
     "boltzmann_wealth": ("boltzmann", "inequality", "wealth distribution", "econophysics"),
+    "culture": ("axelrod", "dissemination of culture", "cultural diffusion", "homophily", "social influence"),
+    "el_farol": ("el farol", "minority game", "inductive", "bounded rationality", "congestion"),
     "epidemic": ("epidemi", "susceptible", "sir model", "sis model"),
     "opinion": ("opinion dynamics", "consensus", "polari", "bounded confidence", "persuasion"),
     "prisoners_dilemma": ("prisoner", "dilemma", "axelrod", "game theory", "tit for tat", "repeated interaction"),

@@ -1,9 +1,10 @@
-"""A class in real browsers: the teacher's and those of two students, one of them hostile."""
+"""A class in real browsers: the teacher's and those of up to four students, one of them hostile."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -25,8 +26,8 @@ WEBSOCKET = """path => new Promise(resolve => {
 
 @pytest.fixture(scope="module")
 def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Serve a class of three seats in a hamlet of four."""
-    command = ["mesa_llm.cli.app", "classroom", "tests.browser.apps.village:Hamlet", "--seats", "3"]
+    """Serve a class of four seats, the whole hamlet."""
+    command = ["mesa_llm.cli.app", "classroom", "tests.browser.apps.village:Hamlet", "--seats", "4"]
     options = ["--no-browser", "--port", "PORT"]
     with serve(tmp_path_factory.mktemp("class"), *command, *options, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN) as served:
         yield served
@@ -47,10 +48,10 @@ def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, s
     stranger = replace(server, token="")
     with opened(browser, server) as teacher, opened(browser, stranger) as ana, opened(browser, stranger) as eve:
         teacher.goto("/")
-        expect(teacher.get_by_text("0 of 3 seats taken.")).to_be_visible(timeout=STARTING_MS)
+        expect(teacher.get_by_text("0 of 4 seats taken.")).to_be_visible(timeout=STARTING_MS)
         sit_down(ana, server, "Ana")
         sit_down(eve, server, HOSTILE[:39])
-        expect(teacher.get_by_text("2 of 3 seats taken.")).to_be_visible()
+        expect(teacher.get_by_text("2 of 4 seats taken.")).to_be_visible()
         expect(teacher.get_by_role("button", name="Free the seat of Ana", exact=True)).to_be_visible()
         press(teacher, "Step")
         ana.get_by_text("Greet", exact=True).click()
@@ -73,7 +74,32 @@ def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, s
         expect(teacher.get_by_text("1 of 2 students has not answered")).to_be_visible(timeout=STARTING_MS)
         press(teacher, "Let rule twins decide for them")
         expect_step(teacher, "1")
-        expect(teacher.get_by_text("2 of 3 seats taken. Press Step when everyone is ready.")).to_be_visible()
+        expect(teacher.get_by_text("2 of 4 seats taken. Press Step when everyone is ready.")).to_be_visible()
         expect(ana.get_by_text("2 greetings were heard.")).to_be_visible()
         expect(eve.get_by_text("(by the rule twin)")).to_be_visible()
         assert [page.evaluate("window.hacked") for page in (teacher, eve)] == [None, None]
+
+
+def test_a_class_of_five_browsers_plays_a_round(browser: Browser, server: Served) -> None:
+    with ExitStack() as stack:
+        teacher, *students = (
+            stack.enter_context(opened(browser, one)) for one in (server, *4 * [replace(server, token="")])
+        )
+        teacher.goto("/")
+        expect(teacher.locator(".mesa-llm-time")).to_be_visible(timeout=STARTING_MS)
+        taken = teacher.get_by_role("button", name="Free the seat of")
+        while n := taken.count():
+            taken.first.click()
+            expect(taken).to_have_count(n - 1)
+        for student, name in zip(students, ("Bea", "Carl", "Dora", "Emil"), strict=True):
+            sit_down(student, server, name)
+        expect(teacher.get_by_text("4 of 4 seats taken.")).to_be_visible()
+        step = int(teacher.locator(".mesa-llm-time").inner_text().removeprefix("Step "))
+        press(teacher, "Step")
+        for student in students:
+            student.get_by_text("Greet", exact=True).click()
+            student.get_by_label("Words").fill("Hello")
+            press(student, "Do this")
+        expect_step(teacher, str(step + 1))
+        for student in students:
+            expect(student.get_by_text("1 greetings were heard.")).to_be_visible()
