@@ -436,16 +436,16 @@ def _n_that_differ(rows: Sequence[Mapping[str, Any]]) -> int:
     return sum(row["verdict"].startswith("differs") for row in rows)
 
 
-def _found(rows: Sequence[Mapping[str, Any]], *quantities: str) -> str:
-    figures = {row["quantity"]: row["ours"] for row in rows}
-    return "; ".join(f"{name} {figures[name]}" for name in quantities if name in figures)
+def _figure(rows: Sequence[Mapping[str, Any]], quantity: str) -> str:
+    return next(row["ours"] for row in rows if row["quantity"] == quantity)
 
 
 def _own_model_text(rows: Sequence[Mapping[str, Any]]) -> str:
     beside = {row["quantity"].removeprefix("beside it: "): row["ours"] for row in rows}
     return (
-        f"In a user's own model of 64 lines: {rows[0]['quantity']} {rows[0]['ours']}, without personas "
-        f"{beside['no persona']}, by chance {beside['random in place of the language model']}; {rows[0]['verdict']}."
+        f"In a user's own model of 64 lines, herders have {rows[0]['ours']} cows after a year; without personas "
+        f"{beside['no persona']}, by chance {beside['random in place of the language model']}. Audited: "
+        f"{rows[0]['verdict']}."
     )
 
 
@@ -501,7 +501,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "Is a claim about its cooperation stable?",
         f"mesa-llm audit prisoners_dilemma --claims {CLAIMS} --scoring probabilities --llm MODEL,{SMALL}",
         audited,
-        lambda rows: f"Audited, the {rows[0]['quantity']} is {rows[0]['ours']}; the claim {rows[0]['verdict']}.",
+        lambda rows: (
+            f"Audited in {rows[-1]['ours'].partition(' dimensions')[0]} dimensions: a kind player cooperates with a "
+            f"probability {rows[0]['ours']} above that of a ruthless one. The claim {rows[0]['verdict']}."
+        ),
         "What the verdicts mean: [Audit a claim](auditing.md).",
     ),
     "own_model": Measurement(
@@ -524,7 +527,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "Do homophily and hubs move polarisation?",
         "python benchmarks/evidence_local.py --llm MODEL --logs DIR echo_chamber",
         echo_chamber,
-        lambda rows: f"In a small social network: {_found(rows, *(row['quantity'] for row in rows[-2:]))}.",
+        lambda rows: (
+            f"In a small social network, homophily moves the spread of positions by {rows[-2]['ours']}, hubs that are "
+            f"extreme by {rows[-1]['ours']}."
+        ),
         "Ten users, three steps; the standard deviation of positions from -1 to 1 (case 2 of arXiv 2605.18890, where "
         "both move it).",
     ),
@@ -533,9 +539,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "mesa-llm study oasis herd --set n_agents=8 --seeds 2 --llm MODEL",
         _study("oasis", "herd", FIGURES, n_seeds=2, n_agents=8),
         lambda rows: (
-            "Votes after a first one: "
-            + _found(rows, "herding: effect, up", "herding: effect, down")
-            + " points against no vote."
+            f"A first vote up that others see brings a comment {_figure(rows, 'herding: effect, up')} further points, "
+            f"one down {_figure(rows, 'herding: effect, down')}."
         ),
     ),
     "polarisation": Measurement(
@@ -543,7 +548,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "mesa-llm study oasis polarisation --set n_agents=5 --seeds 1 --llm MODEL",
         _study("oasis", "polarisation", FIGURES, n_seeds=1, n_agents=5),
         lambda rows: (
-            f"After talking, shares of users who are {_found(rows, 'cautious: more extreme', 'bold: more extreme')}."
+            f"After talking, {_figure(rows, 'cautious: more extreme')} of cautious users (as a share) are judged more "
+            f"extreme, and {_figure(rows, 'bold: more extreme')} of bold ones."
         ),
         "The judge is the same model, and unchecked by people.",
     ),
@@ -569,7 +575,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "python benchmarks/evidence_local.py --llm MODEL --logs DIR worlds",
         worlds,
         lambda rows: (
-            f"With a social network beside the exchange: {_found(rows, *(row['quantity'] for row in rows[:2]))}."
+            f"Four traders who also live on a social network match {rows[0]['ours']} more orders of stock A, and "
+            f"{rows[1]['ours']} of stock B."
         ),
         "Shachi's Table 3 in small: four traders, one day. Published are changes in percent, ours numbers of orders. "
         "Two seeds show sizes, and no difference.",
