@@ -31,7 +31,7 @@ _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
 """click's UsageError, wherever this version of typer keeps it."""
 
 
-MODULES = ("runs", "experiments", "outputs", "pages", "serve")
+MODULES = ("runs", "experiments", "comparisons", "outputs", "pages", "serve")
 """Modules that declare commands; importing them registers the commands."""
 
 OLD_COMMANDS = {"cast": "extract", "class": "classroom"}
