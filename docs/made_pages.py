@@ -281,15 +281,17 @@ def prompt_pages() -> Iterator[tuple[str, str]]:
     parts.append("## What agents see and what came of their actions\n\n| file | text |\n|---|---|")
     parts += [text_row(path) for path in sorted(path for folder in SOURCES for path in folder.rglob("text.py"))]
     parts.append("\n## Actions and tools\n\n| action | defined in | text |\n|---|---|---|")
-    parts += [row for path in source_files() for row in action_rows(path)]
+    parts += [row for path, code in sources().items() for row in action_rows(path, code)]
     parts.append("\n## Templates of the models\n")
     parts += [template_entry(path) for path in sorted(SOURCES[1].rglob("prompts/*.md"))]
     yield "index", "\n".join(parts) + "\n"
 
 
-def source_files() -> list[Path]:
-    """List all files of code, the library's first."""
-    return [path for folder in SOURCES for path in sorted(folder.rglob("*.py"))]
+@cache
+def sources() -> dict[Path, str]:
+    """Read all files of code, the library's first."""
+    files = [path for folder in SOURCES for path in sorted(folder.rglob("*.py"))]
+    return {path: path.read_text(encoding="utf-8") for path in files}
 
 
 def template_entry(path: Path) -> str:
@@ -308,8 +310,8 @@ def in_fence(path: Path) -> str:
 def users_of(template: Path) -> list[Path]:
     """Find the files of code that name a template, be it by a part of its name: `f"original_{stage}.md"`."""
     is_own = template.parent != LIBRARY
-    files = [path for path in source_files() if not is_own or template.parent.parent in path.parents]
-    named = [path for path in files if f'"{template.name}"' in path.read_text(encoding="utf-8")]
+    files = [path for path in sources() if not is_own or template.parent.parent in path.parents]
+    named = [path for path in files if f'"{template.name}"' in sources()[path]]
     if named:
         return named
     composed = [
@@ -320,9 +322,10 @@ def users_of(template: Path) -> list[Path]:
     return composed or ([ROOT / "mesa_llm" / "model" / "model.py"] if is_own else [])  # the instructions of a model
 
 
+@cache
 def composed_names(path: Path) -> list[str]:
     """Return the f-strings that end in `.md` in a file of code."""
-    return re.findall(r'f"([^"]*\.md)"', path.read_text(encoding="utf-8"))
+    return re.findall(r'f"([^"]*\.md)"', sources()[path])
 
 
 def fits(composed: str, name: str) -> bool:
@@ -338,9 +341,11 @@ def text_row(path: Path) -> str:
     return f"| [`{name}`](../../{name}) | {in_cell(docstring.partition(chr(10))[0])} |"
 
 
-def action_rows(path: Path) -> Iterator[str]:
-    """Write a row for each action and tool that a file defines."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def action_rows(path: Path, code: str) -> Iterator[str]:
+    """Write a row for each action and tool that a file of code defines."""
+    if "@action" not in code and "@tool" not in code:
+        return
+    for node in ast.walk(ast.parse(code)):
         marks = {getattr(part, "id", "") for mark in getattr(node, "decorator_list", ()) for part in ast.walk(mark)}
         if isinstance(node, ast.FunctionDef) and marks & {"action", "tool"}:
             text = (ast.get_docstring(node) or "").partition("\n\nArgs:")[0]

@@ -66,10 +66,13 @@ def phrases(text: str) -> frozenset[Phrase]:
 # -- the code
 
 
+def code_files() -> list[Path]:
+    return sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
+
+
 @cache
 def modules() -> tuple[tuple[Path, ast.Module], ...]:
-    paths = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
-    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in code_files())
 
 
 def is_place_of_text(path: Path) -> bool:
@@ -314,7 +317,7 @@ def test_no_reason_of_a_refusal_stands_where_something_is_refused() -> None:
             assert not words(written), f"{path.relative_to(ROOT)}:{call.lineno}"
 
 
-@pytest.mark.parametrize("path", [path for path, _ in modules() if "REASONS = {" in path.read_text(encoding="utf-8")])
+@pytest.mark.parametrize("path", [path for path in code_files() if "REASONS = {" in path.read_text(encoding="utf-8")])
 def test_every_reason_of_a_refusal_is_used_and_has_its_values(path: Path) -> None:
     place = path.relative_to(ROOT / "models" if path.is_relative_to(ROOT / "models") else ROOT)
     reasons: dict[str, str] = importlib.import_module(".".join(place.with_suffix("").parts)).REASONS
