@@ -143,6 +143,8 @@ def value_at(text: str, start: int) -> Value:
         Unfinished: If the text ends within it.
         ValueError: If it is neither JSON nor what can be read as JSON.
     """
+    if text.startswith("{{{", start):  # more than doubled brackets: what has to be tried again at each of thousands
+        raise ValueError(reason_text("no_value", text=text[start + 1 : start + 21]), 1)
     try:
         value, end = DECODER.raw_decode(text, start)
         if not _is_deep(text, start, end):
@@ -152,11 +154,7 @@ def value_at(text: str, start: int) -> Value:
         fault = str(error)
     except (ValueError, RecursionError):
         fault = ""
-    if (
-        text.startswith("{{", start)
-        and not text.startswith("{{{", start)
-        and (inner := _inner(text, start)) is not None
-    ):
+    if text.startswith("{{", start) and (inner := _inner(text, start)) is not None:
         return inner
     reader = _Reader(text, start)
     value = reader.value()
