@@ -234,8 +234,8 @@ def test(venv: Environment, arguments: list[str]) -> int:
     is_fast = arguments[:1] == ["--fast"]
     if arguments and not is_fast:
         return run(*pytest, *arguments)
-    failed = [linter for linter in LINTERS if not passes(venv, linter)]
     types = None if is_fast else start_beside(venv.program("pyright"))
+    failed = [linter for linter in LINTERS if not passes(venv, linter)]
     tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
     # one more than cores: two leave a tenth of the time of two cores to waiting for servers, browsers and kernels
     shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
