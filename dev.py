@@ -234,9 +234,13 @@ def test(venv: Environment, arguments: list[str]) -> int:
     is_fast = arguments[:1] == ["--fast"]
     if arguments and not is_fast:
         return run(*pytest, *arguments)
+    tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
+    is_compiled = Path(surroundings()["PYTHONPYCACHEPREFIX"]).exists()  # if not, each worker would compile everything
+    compiling = None if is_compiled else start_beside(*pytest, "--collect-only", "-qq", *tests)
     types = None if is_fast else start_beside(venv.program("pyright"))
     failed = [linter for linter in LINTERS if not passes(venv, linter)]
-    tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
+    if compiling is not None:
+        compiling.communicate()
     # one more than cores: two leave a tenth of the time of two cores to waiting for servers, browsers and kernels
     shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
     status = run(*pytest, *shared, *tests)
@@ -256,10 +260,10 @@ def passes(venv: Environment, linter: str) -> bool:
     return run(venv.program(name), *options) == 0
 
 
-def start_beside(program: str) -> subprocess.Popen:
-    """Start a program of the project in its root, in the background; its output is read later."""
+def start_beside(*command: str) -> subprocess.Popen:
+    """Start a command of the project in its root, in the background; its output is read later."""
     return subprocess.Popen(
-        [program], cwd=str(ROOT), env=surroundings(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=str(ROOT), env=surroundings(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
 
 
