@@ -24,7 +24,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.llm.surrogate.names import PREFIX, file_in, with_file
-from mesa_llm.model.options import fields_of
+from mesa_llm.model.options import constructor, fields_of
 from mesa_llm.runlog.log import RunLog
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) ->
 def _is_default(kind: type[Any], name: str, value: Any) -> bool:
     """Check whether an option that a constructor passes on has its default value."""
     for parent in kind.__mro__:
-        parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
+        parameter = constructor(parent).parameters.get(name) if "__init__" in vars(parent) else None
         if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             written = parameter_as_json(value)
             is_same = isinstance(written, str) and written == parameter_as_json(parameter.default)

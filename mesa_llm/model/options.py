@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -107,7 +108,13 @@ def constructor(kind: type[Any]) -> inspect.Signature:
 
     `inspect.signature` of the class itself would be that of `LLMModel.__new__`, which takes anything.
     """
-    signature = inspect.signature(kind.__init__)
+    return _without_self(kind.__init__)
+
+
+@lru_cache(maxsize=256)
+def _without_self(function: Callable[..., None]) -> inspect.Signature:
+    """Return the signature of a method without `self`; a model that is set up asks for those of several."""
+    signature = inspect.signature(function)
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 

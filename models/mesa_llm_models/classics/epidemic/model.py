@@ -79,9 +79,10 @@ class Person(Mind, FixedAgent):
 
     def observe(self) -> Observation:
         """Return its health, and the number of its contacts who are ill."""
-        n_ill = sum(other.health == "infected" for other in self.contacts)
-        facts = {"health": self.health, "n_contacts": len(self.contacts), "n_ill": n_ill}
-        return Observation(observation_text(self.health, len(self.contacts), n_ill), facts=facts)
+        contacts = self.contacts
+        n_ill = sum(other.health == "infected" for other in contacts)
+        facts = {"health": self.health, "n_contacts": len(contacts), "n_ill": n_ill}
+        return Observation(observation_text(self.health, len(contacts), n_ill), facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go out, or stay at home with probability `caution` while the virus is near."""
