@@ -232,7 +232,8 @@ class Chart:
     def figure(self) -> Figure:
         """Draw the chart as a Matplotlib figure."""
         rows = len(self.names) if self.is_horizontal else 0
-        height = BAR_INCHES * max(1, min(6, len(set(self.offsets))) / 2)
+        beside = {offset for each, offset in zip(self.series, self.offsets, strict=True) if each.kind == "point"}
+        height = BAR_INCHES * max(1, min(6, len(beside)) / 2)
         figure, axes = sheet(literal(self.title), height=max(3.6, 1.4 + height * rows))
         self.draw(axes)
         return figure

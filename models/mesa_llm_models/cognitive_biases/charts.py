@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
@@ -40,10 +41,15 @@ def bias_chart(model: CognitiveBiasesModel) -> Chart:
     return Chart(
         title="Mean score of each bias",
         series=[*series, own],
-        names=[one.bias for one in scores],
+        names=[_words(one.bias) for one in scores],
         is_horizontal=True,
         x="",
         y="score: 1 as the bias predicts, 0 without bias, −1 the opposite",
         low=-1,
         high=1,
     )
+
+
+def _words(name: str) -> str:
+    """Return a name such as `NotInventedHere` as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.text import one_line
@@ -19,8 +20,8 @@ INTERVAL = 1.96
 MAX_LABEL = 40
 """Maximum number of characters of a persona or topic in a chart."""
 
-OF_MANY = "of many texts; it is less with few"
-"""What the chance is of that the charts show."""
+CHANCE_NOTE = "Chance is marked as it is with many texts; with few it is lower."
+"""Note below a chart with the score that chance gives."""
 
 
 def plane_chart(model: CompostModel) -> Chart:
@@ -40,15 +41,16 @@ def plane_chart(model: CompostModel) -> Chart:
         series=[*points, chance, ChartSeries(values=[0.0], kind="level", colour=GREY)],
         x="individuation: share of texts told apart",
         y="exaggeration",
-        start=min(0.3, *(each.places[0] - 0.1 for each in points)) if points else 0.3,
-        end=1.05,
-        note=f"Chance is {OF_MANY}." if points else "Too few texts so far to tell.",
+        start=0,
+        end=1,
+        note=CHANCE_NOTE if points else "Too few texts so far to tell.",
     )
 
 
 def individuation_chart(model: CompostModel) -> Chart:
     """Return how well the texts of each persona can be told apart, with 95 % intervals over topics, beside chance."""
-    return _by_persona("Individuation of each persona", "share of texts told apart", model.scores().individuation)
+    scores = model.scores().individuation
+    return replace(_by_persona("Individuation of each persona", "share of texts told apart", scores), low=0, high=1)
 
 
 def exaggeration_chart(model: CompostModel) -> Chart:
@@ -70,7 +72,7 @@ def _by_persona(title: str, label: str, scores: Mapping[str, PersonaScore]) -> C
         colour=COLOURS[0],
         **look,
     )
-    note = f"Chance is {OF_MANY}." if rows else "Nobody has written yet."
+    note = CHANCE_NOTE if rows else "Nobody has written yet."
     return Chart(
         title=title,
         series=[chance, means],

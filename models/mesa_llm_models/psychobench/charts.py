@@ -39,6 +39,7 @@ def _wide(model: PsychoBenchModel) -> list[str]:
 
 def _chart(rows: list[ScoreRow], title: str) -> Chart:
     shown = rows[:MAX_ROWS]
+    is_single = len({row.instrument for row in shown}) == 1
     own = [_interval(row, row.mean, INTERVAL * row.sd / math.sqrt(row.n) if row.n else math.nan) for row in shown]
     people = [
         _interval(row, row.norms[0].norm.mean, row.norms[0].norm.sd) if row.norms else (None, None, None)
@@ -77,7 +78,7 @@ def _chart(rows: list[ScoreRow], title: str) -> Chart:
     return Chart(
         title=title,
         series=series,
-        names=[f"{row.instrument}: {row.subscale}" for row in shown],
+        names=[row.subscale if is_single else f"{row.instrument}: {row.subscale}" for row in shown],
         is_horizontal=True,
         x="",
         y="from the lowest possible score, 0 %, to the highest, 100 %",

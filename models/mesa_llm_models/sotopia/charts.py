@@ -41,7 +41,7 @@ def score_chart(model: SotopiaModel) -> Chart:
     return Chart(
         title=f"Scores, judged by {model.judge or 'nobody'}" if model.n_judged else "Scores",
         series=[points],
-        names=[f"{_words(one.name)}, {one.low} to {one.high}" for one in rows],
+        names=[f"{_words(one.name)}, {one.low} to {one.high}".replace("-", "−") for one in rows],
         is_horizontal=True,
         x="",
         y="from the lowest possible score, 0 %, to the highest, 100 %",
@@ -81,7 +81,7 @@ def goal_chart(model: SotopiaModel) -> Chart:
     return Chart(
         title="Goals reached, by scene",
         series=series,
-        names=[clip(names[key], 40) + (" (hard)" if key in hard else "") for key in keys],
+        names=[_words(clip(names[key], 40)) + (" (hard)" if key in hard else "") for key in keys],
         is_horizontal=True,
         x="",
         y="score for the goal",

@@ -95,8 +95,8 @@ def news_chart(model: ThreeWorldsModel) -> Chart:
         title="News from another world",
         series=series,
         y="citizens who heard of it",
-        start=0.5,
-        end=max(model.now, 2) + 0.5,
+        start=0,
+        end=float(max(model.now, 2)),
         note="" if series else "Nothing has crossed yet.",
     )
 
