@@ -216,7 +216,7 @@ class Chart:
             name = each.name or self.y or self.title
             if each.kind != "level":
                 columns.append((name, _by_place(each, each.values)))
-            if each.low and each.kind in ("line", "point"):
+            if each.kind in ("line", "point") and any(end is not None for end in each.low):
                 columns += [
                     (f"{name}, {end}", _by_place(each, ends)) for end, ends in (("low", each.low), ("high", each.high))
                 ]

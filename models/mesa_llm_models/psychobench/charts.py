@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 
@@ -40,44 +41,18 @@ def _wide(model: PsychoBenchModel) -> list[str]:
 def _chart(rows: list[ScoreRow], title: str) -> Chart:
     shown = rows[:MAX_ROWS]
     is_single = len({row.instrument for row in shown}) == 1
-    own = [_interval(row, row.mean, INTERVAL * row.sd / math.sqrt(row.n) if row.n else math.nan) for row in shown]
-    people = [
-        _interval(row, row.norms[0].norm.mean, row.norms[0].norm.sd) if row.norms else (None, None, None)
-        for row in shown
-    ]
+    norms = [row.norms[0].norm if row.norms else None for row in shown]
+    means, deviations = zip(*((norm.mean, norm.sd) if norm else (math.nan, math.nan) for norm in norms), strict=True)
+    halves = [INTERVAL * row.sd / math.sqrt(row.n) if row.n else math.nan for row in shown]
+    none = [math.nan] * len(shown)
     series = [
-        ChartSeries(
-            name="at random",
-            values=[row.share(row.random_mean) for row in shown],
-            kind="point",
-            shape="|",
-            colour=GREY,
-            labels=[_label(row, row.random_mean) for row in shown],
-        )
+        _means("at random", shown, [row.random_mean for row in shown], none, shape="|", colour=GREY),
+        _means("people, mean and SD", shown, means, deviations, shape="D", colour=COLOURS[1]),
+        _means("respondents, mean with 95 % interval", shown, [row.mean for row in shown], halves, colour=COLOURS[0]),
     ]
-    for name, shape, colour, ends in (
-        ("people, mean and SD", "D", COLOURS[1], people),
-        ("respondents, mean with 95 % interval", "o", COLOURS[0], own),
-    ):
-        values, low, high = zip(*ends, strict=True)
-        scores = [row.norms[0].norm.mean if ends is people and row.norms else row.mean for row in shown]
-        labels = [_label(row, score) for row, score in zip(shown, scores, strict=True)]
-        if any(value is not None for value in values):
-            series.append(
-                ChartSeries(
-                    name=name,
-                    values=values,
-                    low=low,
-                    high=high,
-                    labels=labels,
-                    kind="point",
-                    shape=shape,
-                    colour=colour,
-                )
-            )
     return Chart(
         title=title,
-        series=series,
+        series=[each for each in series if each.ends],
         names=[row.subscale if is_single else f"{row.instrument}: {row.subscale}" for row in shown],
         is_horizontal=True,
         x="",
@@ -89,14 +64,21 @@ def _chart(rows: list[ScoreRow], title: str) -> Chart:
     )
 
 
-def _interval(row: ScoreRow, mean: float, half: float) -> tuple[float | None, float | None, float | None]:
-    """Return a mean and the ends of its interval as shares of the possible range; None where there is none."""
-    if math.isnan(mean):
-        return None, None, None
-    if math.isnan(half):
-        return row.share(mean), None, None
-    return row.share(mean), row.share(mean - half), row.share(mean + half)
+def _means(
+    name: str, rows: Sequence[ScoreRow], means: Sequence[float], halves: Sequence[float], **look: Any
+) -> ChartSeries:
+    """Return a mean for each score with an interval of so much on each side, both NaN where there is none."""
+    every = list(zip(rows, means, halves, strict=True))
+    return ChartSeries(
+        name=name,
+        values=[_share(row, mean) for row, mean, _ in every],
+        low=[_share(row, mean - half) for row, mean, half in every],
+        high=[_share(row, mean + half) for row, mean, half in every],
+        labels=[f"{mean:.2f} between {row.lowest:g} and {row.highest:g}" for row, mean, _ in every],
+        kind="point",
+        **look,
+    )
 
 
-def _label(row: ScoreRow, score: float) -> str:
-    return f"{score:.2f} between {row.lowest:g} and {row.highest:g}"
+def _share(row: ScoreRow, score: float) -> float | None:
+    return None if math.isnan(score) else row.share(score)
