@@ -360,6 +360,7 @@ def _draw_points(axes: Any, chart: Chart, series: ChartSeries, numbers: Sequence
         strokes = axes.hlines if chart.is_horizontal else axes.vlines
         strokes(places, low, high, color=list(series.colours) or series.colour, lw=1.8)
     look: dict[str, Any] = {"s": min(60, 6000 / max(1, len(values))), "marker": series.shape}
+    look["clip_on"] = not chart.names  # a point at the edge is whole
     if is_stroke:
         look = {"s": 150, "linewidths": 2, "marker": "|" if chart.is_horizontal else "_"}
     x, y = (values, places) if chart.is_horizontal else (places, values)
