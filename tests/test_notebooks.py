@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from tests.cells import main, texts
 from tests.processes import Python, run
 
-PLOTS = re.compile(r"_figure\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
+PLOTS = re.compile(r"_(?:figure|chart)\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
 """What stands in a cell that draws."""
 
 ROOT = Path(__file__).parents[1]

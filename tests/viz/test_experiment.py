@@ -11,8 +11,9 @@ import pytest
 
 from mesa_llm import Access, ConfigError, LLMModel
 from mesa_llm.experiments.audit import audit, level_of, n_runs
-from mesa_llm.viz.components.experiment import forest_picture
+from mesa_llm.viz.components.experiment import forest_chart
 from mesa_llm.viz.render.markup import markup
+from mesa_llm.viz.render.style import picture_of
 from mesa_llm.viz.server.page import tabs_of
 from mesa_llm.viz.session.audit_runner import AuditRunner
 from mesa_llm.viz.session.audits import KeptAudit, SavedAudit, change_cells, kept_audits
@@ -209,7 +210,9 @@ def test_audits_stand_after_branches_where_they_can_run() -> None:
 
 def test_a_report_of_a_stranger_is_drawn_and_written_as_text(tmp_path: Path) -> None:
     claim = KeptAudit.read(written(tmp_path)).saved.claims[0]
-    assert forest_picture(claim, "png").startswith(b"\x89PNG")
+    chart = forest_chart(claim)
+    assert chart.names == ["as $x_ <b>"]
+    assert picture_of(chart.figure()).startswith(b"\x89PNG")
     (cells,) = change_cells(claim)[1]
     assert cells[1:4] == ("as $x_ <b>", "0.5", "0.1 [-0.1, 0.3]")
     assert cells[5] == "undecided: 3 further seeds"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from importlib import import_module
 from importlib.metadata import distribution
+from inspect import getclosurevars
 from io import BytesIO
 from itertools import combinations
 from typing import Any
@@ -21,10 +24,12 @@ from PIL import Image
 from mesa_llm.registry import find_models
 from mesa_llm.viz.components.plots import LIBRARY
 from mesa_llm.viz.components.space import has_space, is_scene, plain_renderer, portray, redraw, rendered, scene_of
+from mesa_llm.viz.render.charts import Chart, ChartSeries
 from mesa_llm.viz.render.figures import cost_charts, enlarge, measure_chart, measure_text, numbers_of
 from mesa_llm.viz.render.markup import label_of
+from mesa_llm.viz.render.matplotlib_charts import charts_in
 from mesa_llm.viz.render.network import lay_out, network_scene, spots_on
-from mesa_llm.viz.render.style import COLOURS, DARK_COLOURS, Figure, literal, picture_of
+from mesa_llm.viz.render.style import COLOURS, Figure, dark_of, literal, picture_of
 from tests.browser.apps.village import Village
 from tests.processes import run
 
@@ -116,12 +121,32 @@ def test_a_measure_is_called_what_the_model_says_it_is() -> None:
     assert (chart.title, chart.y) == ("Mean wage", "dollars")
 
 
+def test_points_with_intervals_keep_to_their_row_beside_each_other_and_to_themselves_in_a_table() -> None:
+    ours = ChartSeries(name="ours", kind="point", values=[0.2, None], low=[-0.1, None], high=[0.3, None])
+    people = replace(ours, name="people", shape="D", values=[0.4, 0.5], low=(), high=())
+    chance = ChartSeries(name="chance", kind="point", shape="|", values=[0.5, 0.5])
+    zero = ChartSeries(kind="level", values=[0.0])
+    chart = Chart(title="Scores", series=[zero, chance, ours, people], names=["a", "b"], is_horizontal=True, x="")
+    assert chart.offsets == [0, 0, -0.12, 0.12]
+    assert replace(chart, series=[zero, chance, ours]).offsets == [0, 0, 0]
+    assert chart.table().splitlines() == [
+        'name,chance,ours,"ours, low","ours, high",people',
+        "a,0.5,0.2,-0.1,0.3,0.4",
+        "b,0.5,,,,0.5",
+    ]
+    axes: Any = chart.figure().axes[0]
+    assert axes.get_xlim()[0] < -0.1
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
+    json.dumps(chart.data(), allow_nan=False)
+
+
 def test_colours_of_charts_stand_out_from_light_and_dark_pages() -> None:
     def luminance(colour: str) -> float:
         parts = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
         return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
 
-    for colours, ground in ((COLOURS, "#ffffff"), (DARK_COLOURS, "#1e1e1e")):
+    dark = [dark_of(colour) for colour in (*COLOURS, "#000000", "#0f172a", "#2563eb", "#7c3aed")]
+    for colours, ground in ((COLOURS, "#ffffff"), (dark, "#1e1e1e")):
         for colour in colours:
             low, high = sorted((luminance(colour), luminance(ground)))
             assert (high + 0.05) / (low + 0.05) >= 3, colour
@@ -258,8 +283,16 @@ def test_text_is_enlarged_and_the_size_on_the_screen_stays() -> None:
     assert Image.open(BytesIO(picture_of(figure))).size == pytest.approx((700, 350), abs=1)
 
 
+def drawings_of(entry: Any) -> list[Any]:
+    """Return the functions whose charts, scenes and figures the page of a model shows."""
+    page = import_module(f"{entry.package}.app").page if entry.has_page else None
+    placed = [] if page is None else page.kwargs.get("components", [])
+    components = [one[0] if isinstance(one, tuple) else one for one in placed]
+    return [getclosurevars(one).nonlocals["draw"] for one in components if getattr(one, "__name__", "") == "Drawing"]
+
+
 @pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
-def test_every_number_that_a_model_collects_is_drawn(entry) -> None:
+def test_every_number_that_a_model_collects_is_drawn_and_all_that_its_page_draws_is_no_picture(entry) -> None:
     model = entry.load()(rng=1)
     model.run_for(2)
     for name in numbers_of(model)[0]:
@@ -267,3 +300,9 @@ def test_every_number_that_a_model_collects_is_drawn(entry) -> None:
         assert chart.title
         json.dumps(chart.data(), allow_nan=False)
         assert chart.table()
+    for draw in drawings_of(entry):
+        what = draw(model)
+        charts = charts_in(what) if isinstance(what, PlainFigure) else [what]
+        assert charts, f"{draw.__name__} is a picture on the page"
+        for chart in charts:
+            assert not isinstance(chart, Chart) or json.dumps(chart.data(), allow_nan=False)

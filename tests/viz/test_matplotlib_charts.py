@@ -22,6 +22,7 @@ def test_lines_levels_and_bands_keep_their_numbers_names_and_units() -> None:
     axes.plot([1, 2, 3], [0.1, None, 0.3], color="#ff0000", label="rate")
     axes.axhline(0.2, color="#00ff00", ls="--")
     axes.fill_between([1, 2, 3], [0, 0, 0], [0.2, 0.3, 0.4], alpha=0.2)
+    axes.fill_between([1, 2, 3], [float("nan")] * 3, [float("nan")] * 3)
     axes.set(title=r"What \$5 buys", xlabel="month", ylim=(0, 1))
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     (chart,) = charts_in(figure)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audit.claim import DIMENSIONS_NEEDED, MODELS_NEEDED, AuditClaim, setting_text
@@ -28,8 +28,8 @@ _WITHOUT_LLM = {
 }
 """Control → what it means if it shows the claim."""
 
-_COLOURS = {"stable": "#1b7837", "sensitive": "#b2182b", "undecided": "#7f7f7f"}
-"""State of a perturbation → its colour."""
+CHANGE_COLOURS: Mapping[Change, str] = {"stable": "#009e73", "sensitive": "#d55e00", "undecided": "#475569"}
+"""State of a perturbation → its colour, which colour-blind people can tell from the others."""
 
 PAGE, FINDINGS, METHODS = "audit.html", "audit.json", "methods.txt"
 """Names of the files of a report."""
@@ -38,54 +38,6 @@ PAGE, FINDINGS, METHODS = "audit.html", "audit.json", "methods.txt"
 def listed(names: Sequence[str]) -> str:
     """Return names as a list in a sentence."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
-
-
-class ForestRow(NamedTuple):
-    """One line of a forest plot."""
-
-    name: str
-    """What is changed."""
-
-    value: float | None
-    """Difference from the baseline."""
-
-    low: float | None
-    """Lower end of its 90 % interval."""
-
-    high: float | None
-    """Upper end."""
-
-    change: Change
-    """Whether the claim is stable under it."""
-
-
-def forest(rows: Sequence[ForestRow], smallest_effect: float, label: str) -> Figure:
-    """Draw differences from the baseline with their intervals, and a band of the smallest effect.
-
-    Args:
-        rows: The differences, from top to bottom.
-        smallest_effect: Smallest effect of interest.
-        label: Label of the axis.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.5, 1.6 + 0.28 * len(rows)), layout="constrained")
-    axes = figure.subplots()
-    axes.axvspan(-smallest_effect, smallest_effect, color="0.9", label="within the smallest effect")
-    axes.axvline(0, color="0.5", linewidth=0.8)
-    for y, row in enumerate(reversed(rows)):
-        colour = _COLOURS[row.change]
-        if row.low is not None and row.high is not None:
-            axes.plot([row.low, row.high], [y, y], color=colour, linewidth=2)
-        if row.value is not None:
-            axes.plot([row.value], [y], "o", color=colour, markersize=5)
-    axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)], fontsize=8)
-    axes.set_ylim(-0.7, max(len(rows), 1) - 0.3)
-    axes.set_xlabel(label)
-    for change, colour in _COLOURS.items():
-        axes.plot([], [], "o-", color=colour, label=change)
-    figure.legend(fontsize=8, loc="outside upper center", ncols=4, frameon=False)
-    return figure
 
 
 @dataclass(frozen=True)
@@ -219,18 +171,30 @@ class ClaimFindings:
         return notes
 
     def draw(self) -> Figure:
-        """Draw the difference from the baseline under each perturbation, with its 90 % interval."""
-        rows = [
-            ForestRow(
-                row.perturbation.name,
-                row.result.difference.value,
-                row.result.low_90,
-                row.result.high_90,
-                row.result.change,
-            )
-            for row in self.perturbations
-        ]
-        return forest(rows, self.claim.smallest_effect, f"change of the effect on {self.claim.measure}")
+        """Draw the difference from the baseline under each perturbation, with its 90 % interval, and a band of the
+        smallest effect.
+        """
+        from matplotlib.figure import Figure
+
+        rows = [(row.perturbation.name, row.result) for row in reversed(self.perturbations)]
+        smallest = self.claim.smallest_effect
+        figure = Figure(figsize=(7.5, 1.6 + 0.28 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        axes.axvspan(-smallest, smallest, color="0.9", label="within the smallest effect")
+        axes.axvline(0, color="0.5", linewidth=0.8)
+        for y, (_, one) in enumerate(rows):
+            colour = CHANGE_COLOURS[one.change]
+            if one.low_90 is not None and one.high_90 is not None:
+                axes.plot([one.low_90, one.high_90], [y, y], color=colour, linewidth=2)
+            if one.difference.value is not None:
+                axes.plot([one.difference.value], [y], "o", color=colour, markersize=5)
+        axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=8)
+        axes.set_ylim(-0.7, max(len(rows), 1) - 0.3)
+        axes.set_xlabel(f"change of the effect on {self.claim.measure}")
+        for change, colour in CHANGE_COLOURS.items():
+            axes.plot([], [], "o-", color=colour, label=change)
+        figure.legend(fontsize=8, loc="outside upper center", ncols=4, frameon=False)
+        return figure
 
     def tables(self) -> list[Table]:
         """Return the tables of a claim: perturbations, controls, shares of the variance."""

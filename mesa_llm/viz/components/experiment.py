@@ -10,15 +10,16 @@ import solara
 from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
-from mesa_llm.experiments.audit.findings import ForestRow, forest
+from mesa_llm.experiments.audit.findings import CHANGE_COLOURS
 from mesa_llm.text import counted, figure_text
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
+from mesa_llm.viz.components.plots import ChartView
 from mesa_llm.viz.components.run_settings import NumberField
+from mesa_llm.viz.render.charts import Chart, ChartSeries
 from mesa_llm.viz.render.downloads import Download, file_name
-from mesa_llm.viz.render.figures import enlarge
-from mesa_llm.viz.render.style import literal, picture_of
+from mesa_llm.viz.render.style import GREY, picture_of
 from mesa_llm.viz.render.trace import Row
 from mesa_llm.viz.session.audit_runner import AuditOffer, AuditRunner
 from mesa_llm.viz.session.audits import KeptAudit, SavedClaim, change_cells, control_cells, kept_audits
@@ -171,41 +172,63 @@ def _Findings(found: KeptAudit) -> None:
 def _Claim(claim: SavedClaim) -> None:
     """Show the verdict on a claim, its forest plot, and its tables."""
     Markup("audit_claim.html", claim=claim, smallest_effect=figure_text(claim.smallest_effect))
-    png = use_memo(lambda: forest_picture(claim, "png") if claim.perturbations else b"", [claim])
-    if png:
-        title = f"Changes of {claim.measure or claim.name}"
+    if claim.perturbations:
+        chart = forest_chart(claim)
+
+        def file(kind: str) -> bytes:
+            return chart.table().encode() if kind == "csv" else picture_of(chart.figure(), kind)
+
         plots = [
-            Download(kind.upper(), file_name("audit", claim.name, suffix=kind), partial(forest_picture, claim, kind))
-            for kind in ("png", "svg")
+            Download(kind.upper(), file_name("audit", claim.name, suffix=kind), partial(file, kind))
+            for kind in ("png", "svg", "csv")
         ]
         with solara.Div(classes=["mesa-llm-forest"]):
-            Picture(title, plots, png)
+            ChartView(chart)
+            Picture(chart.title, plots, is_plot=True)
     for columns, rows in (change_cells(claim), control_cells(claim)):
         if rows:
             Markup("table.html", columns=columns, rows=[Row(row) for row in rows], more=0, nothing="")
 
 
-def forest_picture(claim: SavedClaim, kind: str) -> bytes:
-    """Draw the changes of a claim's effect.
+def forest_chart(claim: SavedClaim) -> Chart:
+    """Return the changes of a claim's effect with their 90 % intervals, and a band of the smallest effect.
 
     Args:
         claim: The claim.
-        kind: `png` or `svg`.
     """
-    rows = [
-        ForestRow(_label(one.perturbation), one.difference.value, one.low_90, one.high_90, one.change)
-        for one in claim.perturbations
-    ]
+    effect = claim.smallest_effect
+    band: dict[str, Any] = {"kind": "level", "values": [0.0], "low": [-effect], "high": [effect]}
+    series = [ChartSeries(name="within the smallest effect", colour=GREY, **band)]
+    for change, colour in CHANGE_COLOURS.items():
+        rows = [(float(at), one) for at, one in enumerate(claim.perturbations) if one.change == change]
+        if rows:
+            series.append(
+                ChartSeries(
+                    name=change,
+                    values=[one.difference.value for _, one in rows],
+                    at=[at for at, _ in rows],
+                    low=[one.low_90 for _, one in rows],
+                    high=[one.high_90 for _, one in rows],
+                    kind="point",
+                    shape="D" if change == "sensitive" else "o",
+                    colour=colour,
+                )
+            )
     measure = _label(claim.measure or claim.name)
-    figure = forest(rows, claim.smallest_effect, f"change of {measure}, 90 % interval")
-    enlarge(figure)
-    return picture_of(figure, kind)
+    return Chart(
+        title=f"Changes of {measure}",
+        series=series,
+        names=[_label(one.perturbation) for one in claim.perturbations],
+        is_horizontal=True,
+        x="",
+        y=f"change of {measure}, 90 % interval",
+    )
 
 
 def _label(text: str) -> str:
-    """Return a text from a file as Matplotlib can draw it, on one line."""
+    """Return a text from a file on one line, without letters that cannot be written."""
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return literal(line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 1]}…")
+    return line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 1]}…"
 
 
 @component

@@ -25,7 +25,7 @@ from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import Finish, cost_charts, enlarge, first_step, measure_chart, numbers_of, title_of
 from mesa_llm.viz.render.matplotlib_charts import charts_in
 from mesa_llm.viz.render.scenes import SpaceScene
-from mesa_llm.viz.render.style import DARK_OF, Figure, picture_of
+from mesa_llm.viz.render.style import Figure, dark_of, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
 Drawn = Chart | SpaceScene | matplotlib.figure.Figure
@@ -120,8 +120,10 @@ def ChartView(chart: Chart, on_pick: Callable[[int], None] | None = None) -> Non
         if on_pick is not None and type(agent_id) is int:
             on_pick(agent_id)
 
+    data = chart.data()
+    colours = {colour for each in data["series"] for colour in (each["colour"], *each["colours"])}
     with styled():
-        _Chart(chart=chart.data(), dark_colours=dict(DARK_OF), event_pick=pick)
+        _Chart(chart=data, dark_colours={colour: dark_of(colour) for colour in sorted(colours)}, event_pick=pick)
 
 
 # -- Mesa's own plots

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -26,8 +27,11 @@ from mesa_llm.viz.render.style import (
     sheet,
 )
 
-Kind = Literal["line", "area", "bar", "point"]
-"""How a series is drawn; an area reaches down to zero, or to the series below it."""
+Kind = Literal["line", "area", "bar", "point", "level"]
+"""How a series is drawn; an area reaches down to zero, or to the series below it, and a level across the chart."""
+
+Shape = Literal["o", "D", "|"]
+"""Shape of points: a disc, a diamond, or a stroke across a row of names."""
 
 Unit = Literal["", "dollars", "share"]
 """How values are written: as numbers, with a dollar sign, or in percent."""
@@ -37,6 +41,12 @@ MAX_LABELS = 40
 
 BAR_INCHES = 0.28
 """Height of a horizontal bar with the gap beside it, in inches."""
+
+ROOM = 0.7
+"""Maximum share of a row of names that points of several series take."""
+
+APART = 0.24
+"""Maximum distance of points of two series in a row of names, as a share of its height."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,14 +74,18 @@ class ChartSeries:
     is_dashed: bool = False
     """Whether its line is dashed."""
 
-    low: Sequence[float] = ()
-    """Lower end of each value's interval, or lower side of an area; empty: no interval, and areas begin at zero."""
+    shape: Shape = "o"
+    """Shape of its points."""
 
-    high: Sequence[float] = ()
-    """Upper end of each value's interval, or upper side of an area."""
+    low: Sequence[float | None] = ()
+    """Lower end of each value's interval, drawn as a band along lines and as a stroke through points, or lower side of
+    an area or a level; empty: no interval, and areas begin at zero."""
+
+    high: Sequence[float | None] = ()
+    """Upper end of each value's interval, or upper side of an area or a level."""
 
     labels: Sequence[str] = ()
-    """Name of each bar or point, shown when the pointer is over it; empty: none."""
+    """What each bar or point is, shown when the pointer is over it; empty: nothing."""
 
     agents: Sequence[int] = ()
     """Mesa `unique_id` of the agent that each bar or point stands for; a click opens it. Empty: none."""
@@ -81,8 +95,14 @@ class ChartSeries:
         """Place of each value."""
         return list(self.at) or list(map(float, range(len(self.values))))
 
+    @property
+    def ends(self) -> list[float]:
+        """Its values and the ends of their intervals, without those that are missing."""
+        ends = self.values if self.kind == "area" else (*self.values, *self.low, *self.high)
+        return [end for end in ends if end is not None and math.isfinite(end)]
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Chart:
     """A chart of a model; a notebook shows it as a picture."""
 
@@ -102,7 +122,7 @@ class Chart:
     """Names along the axis of places; empty: they are numbers."""
 
     is_horizontal: bool = False
-    """Whether names stand one below the other, the first at the top."""
+    """Whether names stand one below the other, the first at the top; for bars, points and levels."""
 
     is_stacked: bool = False
     """Whether areas and bars stand on each other."""
@@ -127,6 +147,23 @@ class Chart:
 
     note: str = ""
     """What has to be said to read it; empty: nothing."""
+
+    def __repr__(self) -> str:
+        return f"Chart({self.title!r})"
+
+    @property
+    def offsets(self) -> list[float]:
+        """How far the points of each series stand below the middle of a row of names, or right of it, as a share of the
+        row, so that none covers that of another series; strokes across the row stand in its middle."""
+        beside = [each for each in self.series if each.kind == "point" and each.shape != "|"]
+        filled = [
+            {place for place, value in zip(each.places, each.values, strict=True) if value is not None}
+            for each in beside
+        ]
+        is_alone = not self.names or len(set().union(*filled)) == sum(map(len, filled))
+        apart = 0.0 if is_alone else min(APART, ROOM / len(beside))
+        order = {id(each): index - (len(beside) - 1) / 2 for index, each in enumerate(beside)}
+        return [apart * order.get(id(each), 0.0) for each in self.series]
 
     def coloured(self) -> Chart:
         """Return the chart with a colour for each of its series."""
@@ -157,32 +194,47 @@ class Chart:
                     "colour": each.colour,
                     "colours": list(each.colours),
                     "isDashed": each.is_dashed,
+                    "shape": each.shape,
+                    "offset": offset,
                     "points": list(zip(_finite(each.places), _finite(each.values), strict=True)),
                     "low": _finite(each.low),
                     "high": _finite(each.high),
                     "labels": list(each.labels),
                     "agents": list(each.agents),
                 }
-                for each in self.coloured().series
+                for each, offset in zip(self.coloured().series, self.offsets, strict=True)
             ],
         }
 
     def table(self) -> str:
-        """Return the numbers as CSV: one row for each place, one column for each series."""
+        """Return the numbers as CSV: one row for each place, one column for each series and each end of its intervals.
+
+        Where a series has several values at one place, they stand in several rows.
+        """
+        columns: list[tuple[str, dict[tuple[float, int], float | None]]] = []
+        for each in self.series:
+            name = each.name or self.y or self.title
+            if each.kind != "level":
+                columns.append((name, _by_place(each, each.values)))
+            if each.kind in ("line", "point") and any(end is not None for end in each.low):
+                columns += [
+                    (f"{name}, {end}", _by_place(each, ends)) for end, ends in (("low", each.low), ("high", each.high))
+                ]
         file = StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        columns = [dict(zip(each.places, each.values, strict=True)) for each in self.series]
-        heading = [each.name or self.y or self.title for each in self.series]
-        writer.writerow([self.x or "name", *heading])
-        for place in sorted(set(itertools.chain(*columns))):
+        writer.writerow([self.x or "name", *(heading for heading, _ in columns)])
+        for place, number in sorted(set(itertools.chain(*(column for _, column in columns)))):
             label = self.names[int(place)] if self.names else f"{place:g}"
-            writer.writerow([label, *("" if (value := each.get(place)) is None else value for each in columns)])
+            values = [column.get((place, number)) for _, column in columns]
+            writer.writerow([label, *("" if value is None else value for value in values)])
         return file.getvalue()
 
     def figure(self) -> Figure:
         """Draw the chart as a Matplotlib figure."""
         rows = len(self.names) if self.is_horizontal else 0
-        figure, axes = sheet(literal(self.title), height=max(3.6, 1.4 + BAR_INCHES * rows))
+        beside = {offset for each, offset in zip(self.series, self.offsets, strict=True) if each.kind == "point"}
+        height = BAR_INCHES * max(1, min(6, len(beside)) / 2)
+        figure, axes = sheet(literal(self.title), height=max(3.6, 1.4 + height * rows))
         self.draw(axes)
         return figure
 
@@ -193,11 +245,13 @@ class Chart:
             axes: The axes to draw on.
         """
         below = np.zeros(len(self.names) or max((len(each.values) for each in self.series), default=0))
-        for each in self.coloured().series:
-            below = _draw(axes, self, each, below)
+        for each, offset in zip(self.coloured().series, self.offsets, strict=True):
+            below = _draw(axes, self, each, below, offset)
         axes.set_xlabel(literal(self.x), color=GREY)
         axes.set_ylabel(literal(self.y), color=GREY)
         value_axis, place_axis = (axes.xaxis, axes.yaxis) if self.is_horizontal else (axes.yaxis, axes.xaxis)
+        if self.names:
+            (axes.set_ylim if self.is_horizontal else axes.set_xlim)(-0.6, len(self.names) - 0.4)
         if self.is_horizontal:
             axes.set_xlabel(literal(self.y), color=GREY)
             axes.set_ylabel("")
@@ -210,8 +264,9 @@ class Chart:
             axes.set_xlim(*self._reach())
         if self.unit:
             value_axis.set_major_formatter(DOLLARS if self.unit == "dollars" else PercentFormatter(1, decimals=0))
+            value_axis.set_major_locator(MaxNLocator(5))
         else:
-            are_whole = all(value is None or float(value).is_integer() for each in self.series for value in each.values)
+            are_whole = all(value.is_integer() for each in self.series for value in map(float, each.ends))
             value_axis.set_major_locator(MaxNLocator(5, integer=are_whole))
         self._limit(axes.set_xlim if self.is_horizontal else axes.set_ylim, value_axis.get_view_interval())
         if not self.has_values:
@@ -227,13 +282,13 @@ class Chart:
                     axes.annotate(literal(label), (place, value), (6, 0), textcoords="offset points", va="center")
 
     def _reach(self) -> tuple[float, float]:
-        places = [place for each in self.series for place in each.places]
+        places = [place for each in self.series if each.kind != "level" for place in each.places]
         start = min(places, default=0.0) if self.start is None else self.start
         end = max(places, default=1.0) if self.end is None else self.end
         return start, max(end, start + 1) if self.end is None else end
 
     def _limit(self, limit: Any, interval: Sequence[float]) -> None:
-        values = [value for each in self.series for value in each.values if value is not None and math.isfinite(value)]
+        values = [end for each in self.series for end in each.ends]
         low = min([0.0, *values]) if self.low is None else self.low
         low = interval[0] if self.low is None and low < 0 else low
         high = self.high if self.high is not None else interval[1] if any(values) else 1.0
@@ -247,10 +302,24 @@ def _finite(values: Iterable[float | None]) -> list[float | None]:
     return [None if value is None or not math.isfinite(value) else float(value) for value in values]
 
 
-def _draw(axes: Any, chart: Chart, series: ChartSeries, below: Any) -> Any:
+def _by_place(series: ChartSeries, values: Sequence[float | None]) -> dict[tuple[float, int], float | None]:
+    """Return values by place, and by their number at that place."""
+    seen = Counter[float]()
+    keyed: dict[tuple[float, int], float | None] = {}
+    for place, value in zip(series.places, values, strict=True):
+        keyed[place, seen[place]] = value
+        seen[place] += 1
+    return keyed
+
+
+def _missing_as_nan(values: Iterable[float | None]) -> Any:
+    return np.array([np.nan if value is None else value for value in values], dtype=float)
+
+
+def _draw(axes: Any, chart: Chart, series: ChartSeries, below: Any, offset: float) -> Any:
     """Draw a series on Matplotlib axes, and return what the next one is stacked on."""
     places = np.array(series.places, dtype=float)
-    values = np.array([np.nan if value is None else value for value in series.values], dtype=float)
+    values, low, high = map(_missing_as_nan, (series.values, series.low, series.high))
     label = literal(series.name) if series.name else "_"
     colours: Any = list(series.colours) or series.colour
     base: Any = below[: len(values)] if chart.is_stacked else 0
@@ -260,18 +329,39 @@ def _draw(axes: Any, chart: Chart, series: ChartSeries, below: Any) -> Any:
         case "bar":
             axes.bar(places, values, bottom=base, color=colours, label=label)
         case "area":
-            lower, upper = (series.low, series.high) if series.low else (base, base + values)
+            lower, upper = (low, high) if series.low else (base, base + values)
             axes.fill_between(places, lower, upper, color=series.colour, alpha=0.85, linewidth=0, label=label)
         case "point":
-            axes.scatter(places, values, c=colours, s=min(60, 6000 / max(1, len(values))), zorder=3, label=label)
+            _draw_points(axes, chart, series, (places + offset, values, low, high), label)
+        case "level":
+            line, span = (axes.axvline, axes.axvspan) if chart.is_horizontal else (axes.axhline, axes.axhspan)
+            if series.low:
+                span(low[0], high[0], color=series.colour, alpha=0.15, linewidth=0, label=label)
+            for value in values:
+                line(value, color=series.colour, lw=1.2, ls="--" if series.is_dashed else "-", label="_")
         case "line":
             style = "--" if series.is_dashed else "-"
             axes.plot(
                 places, values, style, color=series.colour, lw=2.2, marker=marker(series.values), ms=5, label=label
             )
-    if series.low and series.kind != "area":
-        axes.fill_between(places, series.low, series.high, color=series.colour, alpha=0.15, linewidth=0)
+    if series.low and series.kind == "line":
+        axes.fill_between(places, low, high, color=series.colour, alpha=0.15, linewidth=0)
     if chart.is_stacked and series.kind in ("bar", "area"):
         below = below.copy()
         below[: len(values)] += np.nan_to_num(values)
     return below
+
+
+def _draw_points(axes: Any, chart: Chart, series: ChartSeries, numbers: Sequence[Any], label: str) -> None:
+    """Draw points on Matplotlib axes, with strokes from the lower to the upper ends of their intervals."""
+    places, values, low, high = numbers
+    is_stroke = series.shape == "|"
+    if series.low:
+        strokes = axes.hlines if chart.is_horizontal else axes.vlines
+        strokes(places, low, high, color=list(series.colours) or series.colour, lw=1.8)
+    look: dict[str, Any] = {"s": min(60, 6000 / max(1, len(values))), "marker": series.shape}
+    look["clip_on"] = not chart.names  # a point at the edge is whole
+    if is_stroke:
+        look = {"s": 150, "linewidths": 2, "marker": "|" if chart.is_horizontal else "_"}
+    x, y = (values, places) if chart.is_horizontal else (places, values)
+    axes.scatter(x, y, c=list(series.colours) or series.colour, zorder=2.5 if is_stroke else 3, label=label, **look)

@@ -61,7 +61,10 @@ def _chart_in(axes: Any) -> Chart:
     names = _names_on(place_axis)
     if _has_names(value_axis):
         raise _Unreadable
-    series = [*map(_area_in, _of(axes.collections, PolyCollection)), *map(_bars_in, bars)]
+    areas = [
+        area for area in _of(axes.collections, PolyCollection) if area.get_paths()
+    ]  # without paths: all is missing
+    series = [*map(_area_in, areas), *map(_bars_in, bars)]
     series += [_line_in(axes, line) for line in axes.lines if line.get_visible() and len(line.get_xdata())]
     series += map(_points_in, _of(axes.collections, PathCollection))
     if len(axes.collections) != sum(isinstance(each, PolyCollection | PathCollection) for each in axes.collections):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from colorsys import hls_to_rgb, rgb_to_hls
 from io import BytesIO
 from types import MappingProxyType
 from typing import Any
 
 import matplotlib.figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from matplotlib.transforms import ScaledTranslation
 
@@ -28,6 +30,9 @@ DARK_COLOURS = ("#56b4e9", "#f5913e", "#2fc08f", "#e39ac4", "#ff8a94", "#a6dcff"
 DARK_OF: Mapping[str, str] = MappingProxyType(dict(zip(COLOURS, DARK_COLOURS, strict=True)))
 """Colour on a light page → its colour on a dark one."""
 
+DARKEST = 0.6
+"""Minimum lightness of any other colour on a dark page, from 0, black, to 1, white."""
+
 DOLLARS = StrMethodFormatter("${x:,.0f}")
 
 FEW = 12
@@ -41,6 +46,19 @@ EMOJI = re.compile("[\U0001f000-\U0001faff\u200d\ufe0f]")
 
 LABELS_HEIGHT = 0.42
 """Height of the axis labels between plot and legend, in inches."""
+
+
+def dark_of(colour: str) -> str:
+    """Return a colour of a light page as it is on a dark one: black and dark colours turn light.
+
+    Args:
+        colour: The colour, as `#rrggbb`.
+    """
+    hue, lightness, saturation = rgb_to_hls(*to_rgb(colour))
+    is_dark = lightness < DARKEST
+    return DARK_OF.get(colour) or (
+        to_hex(hls_to_rgb(hue, max(1 - lightness, DARKEST + 0.1), saturation)) if is_dark else colour
+    )
 
 
 class Figure(matplotlib.figure.Figure):

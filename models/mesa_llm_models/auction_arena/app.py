@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import solara
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
 from mesa_llm.model.scenario import controls
-from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
-from mesa_llm.viz.render import DOLLARS, literal
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz.render import GREY, Chart, ChartSeries
 from mesa_llm.worlds.auction import Auction, BidderAccount, Bidding, BidRecord, Sale
 from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
 from mesa_llm_models.auction_arena.policies import TWINS
@@ -25,6 +23,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 COLOURS = ("#2563eb", "#f97316", "#16a34a", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#475569", "#dc2626", "#65a30d")
 """Colours of bidders, in order of creation, repeating after the last."""
+
+VALUE_COLOUR = "#7c8aa0"
+"""Colour of the true value of a lot."""
 
 WANTS = {"maximize_profit": "profit", "maximize_items": "lots"}
 """Desire → its name on the page."""
@@ -79,84 +80,54 @@ def Minds(model: AuctionArena) -> None:
     Markup(TEMPLATES / "plans.html", colours=PRIORITY_COLOURS, **views)
 
 
-def draw_prices(model: AuctionArena, axes: Any) -> None:
-    """Draw price and true value of every lot so far, in the winner's colour."""
+def price_chart(model: AuctionArena) -> Chart:
+    """Return true value, price and first price of every lot so far; the price has its winner's colour."""
     auction: Auction = model.auction
-    for index, sale in enumerate(auction.sales):
-        axes.bar(index, sale.lot.true_value, width=0.8, color="#e2e8f0", zorder=2)
-        axes.plot([index - 0.4, index + 0.4], [sale.lot.start] * 2, color="#475569", linewidth=1.5, zorder=4)
-        if sale.winner is not None:
-            axes.bar(index, sale.price, width=0.5, color=colour_of(model, sale.winner), zorder=3)
     lots = [lot.name for lot in auction.auctioneer.lots]
-    axes.set_xticks(range(len(lots)), map(literal, lots), rotation=35, ha="right", fontsize=9)
-    axes.set_xlim(-0.6, len(lots) - 0.4)
-    axes.set_ylim(0, 1.05 * max(lot.true_value for lot in auction.auctioneer.lots))
+    sales = list(auction.sales)
+    won = [(float(index), sale) for index, sale in enumerate(sales) if sale.winner is not None]
+    names = {agent_id: account.bidder.name for agent_id, account in auction.accounts.items()}
+    prices = ChartSeries(
+        name="price paid",
+        values=[sale.price for _, sale in won],
+        at=[index for index, _ in won],
+        kind="bar",
+        colour=COLOURS[0],
+        colours=[colour_of(model, sale.winner) for _, sale in won if sale.winner is not None],
+        labels=[f"bought by {names[sale.winner]}" for _, sale in won if sale.winner is not None],
+    )
+    values = ChartSeries(
+        name="true value", values=[sale.lot.true_value for sale in sales], kind="bar", colour=VALUE_COLOUR
+    )
+    starts = [sale.lot.start for sale in sales]
+    start = ChartSeries(name="first price", values=starts, kind="point", shape="|", colour=GREY)
+    return Chart(
+        title="Price of each lot, in its winner's colour",
+        series=[values, prices, start],
+        names=lots,
+        x="Lot",
+        unit="dollars",
+        high=1.05 * max(lot.true_value for lot in auction.auctioneer.lots),
+    )
 
 
-def draw_profits(model: AuctionArena, axes: Any) -> None:
-    """Draw everyone's profit, lot by lot."""
-    for agent_id, account in model.auction.accounts.items():
-        _draw_line(axes, account.profits, account.bidder.name, colour_of(model, agent_id))
-
-
-def draw_budgets(model: AuctionArena, axes: Any) -> None:
-    """Draw everyone's remaining money, lot by lot."""
-    for agent_id, account in model.auction.accounts.items():
-        _draw_line(axes, account.budgets, account.bidder.name, colour_of(model, agent_id))
-
-
-def _draw_line(axes: Any, values: list[int], name: str, colour: str) -> None:
-    axes.plot(range(len(values)), values, color=colour, label=literal(name))
-    axes.legend()
-
-
-def plot(draw: Callable[[AuctionArena, Any], None], post: Callable[[Any], None]) -> Any:
-    """Return a component that draws a plot of the auction.
-
-    Args:
-        draw: Draws on axes.
-        post: Finishes the axes.
-    """
-
-    def figure_of(model: AuctionArena) -> Figure:
-        figure = Figure()
-        axes = figure.subplots()
-        draw(model, axes)
-        post(axes)
-        return figure
-
-    return drawn_by(figure_of)
-
-
-def finish_bars(axes: Any) -> None:
-    """Format the price bars."""
-    axes.set_title("Price by winner; grey: true value, line: start", loc="left", fontsize=13, color="#475569")
-    axes.grid(axis="y", color="#e2e8f0", zorder=0)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(colors="#475569", length=0)
-    axes.yaxis.set_major_formatter(DOLLARS)
-    axes.get_figure().set_size_inches(7, 3.6)
-
-
-def finish_lines(title: str) -> Callable[[Any], None]:
-    """Return a function that formats a line plot over lots.
+def account_chart(title: str, amounts_of: Callable[[BidderAccount], Sequence[int]]) -> Any:
+    """Return a component that draws an amount of everyone, lot by lot.
 
     Args:
-        title: Title of the plot.
+        title: Title of the chart.
+        amounts_of: Returns the amount of a bidder before the first lot, and after each.
     """
-    common = finish(title)
 
-    def finished(axes: Any) -> None:
-        common(axes)
-        axes.set_xlim(-0.2, max(len(axes.lines[0].get_xdata()) - 0.8, 1.2))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_formatter(DOLLARS)
-        axes.set_xlabel("lots sold", color="#475569")
-        if axes.get_ylim()[1] <= 1:  # nobody has made a profit yet
-            axes.set_ylim(0, 1000)
+    def draw(model: AuctionArena) -> Chart:
+        series = [
+            ChartSeries(name=account.bidder.name, values=amounts_of(account), colour=colour_of(model, agent_id))
+            for agent_id, account in model.auction.accounts.items()
+        ]
+        is_zero = not any(end for each in series for end in each.ends)
+        return Chart(title=title, series=series, x="Lots sold", unit="dollars", high=1000 if is_zero else None)
 
-    return finished
+    return drawn_by(draw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,9 +278,9 @@ def _believed(dollars: Any, true: int) -> dict[str, Any]:
     return {"text": text, "is_wrong": dollars != true}
 
 
-prices = plot(draw_prices, finish_bars)
-profits = plot(draw_profits, finish_lines("Profit after each lot"))
-budgets = plot(draw_budgets, finish_lines("Money left after each lot"))
+prices = drawn_by(price_chart)
+profits = account_chart("Profit after each lot", lambda account: account.profits)
+budgets = account_chart("Money left after each lot", lambda account: account.budgets)
 
 OFFERED: dict[str, Any] = {
     "lots": {"type": "Select", "label": "List of lots", "value": "paper", "values": list(LOTS)},

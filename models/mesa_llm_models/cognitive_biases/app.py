@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
-from mesa_llm_models.cognitive_biases.charts import bias_figure
+from mesa_llm_models.cognitive_biases.charts import bias_chart
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
 
 
@@ -21,7 +21,7 @@ COLUMNS = ("Bias", "Mean", "Mean size", "Random", "Valid tests", "Invalid")
 page = LLMPage(
     CognitiveBiasesModel,
     components=[
-        drawn_by(bias_figure),
+        drawn_by(bias_chart),
         (table_of(score_cells, COLUMNS, nothing="No test yet."), "Data", "Scores"),
         (MissingAnswers, "Data", "Missing answers"),
     ],

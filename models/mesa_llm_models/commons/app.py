@@ -1,21 +1,25 @@
 """The page of the commons: `mesa-llm app models/mesa_llm_models/commons/app.py`."""
 
-from mesa_llm.viz import Figure, LLMPage, Measures, drawn_by, table_of
-from mesa_llm.viz.render import COLOURS, legend_below, marker, sheet
+from mesa_llm.viz import LLMPage, Measures, drawn_by, table_of
+from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.commons.model import CommonsModel
 
 
-def lake_figure(model: CommonsModel) -> Figure:
-    """Draw the fish in the lake at the beginning of each month, and what each has caught, in tons."""
-    figure, axes = sheet("Fish in the lake, and catches, in tons")
-    stock, months = model.datacollector.model_vars["stock"], range(1, len(model.shares) + 1)
-    axes.fill_between(range(1, len(stock) + 1), stock, color=COLOURS[0], alpha=0.15, label="in the lake")
-    for fisher, colour in zip(model.agents, COLOURS * 2, strict=False):
-        axes.plot(months, fisher.catches, color=colour, marker=marker(months), label=fisher.config.name)
-    axes.plot(months, model.shares, color="black", ls="--", label="sustainable")
-    axes.set(xlim=(0.9, max(len(stock), 2) + 0.1), ylim=(0, None), xlabel="month")
-    legend_below(axes, 4)
-    return figure
+def lake_chart(model: CommonsModel) -> Chart:
+    """Return the fish in the lake at the beginning of each month, and what each has caught."""
+    stock = model.datacollector.model_vars["stock"]
+    months = [float(month) for month in range(1, len(stock) + 1)]
+    past = months[: len(model.shares)]
+    lake = ChartSeries(name="in the lake", values=stock, at=months, low=[0.0] * len(stock), high=stock)
+    catches = [
+        ChartSeries(name=fisher.config.name, values=fisher.catches, at=past, colour=colour)
+        for fisher, colour in zip(model.agents, COLOURS[1:] * 3, strict=False)
+    ]
+    fair = ChartSeries(name="sustainable", values=model.shares, at=past, colour=GREY, is_dashed=True)
+    end = float(max(len(stock), 2))
+    return Chart(
+        title="Fish in the lake, and catches", series=[lake, *catches, fair], x="Month", y="tons", start=1, end=end
+    )
 
 
 def meeting_cells(model: CommonsModel) -> list[tuple[str, ...]]:
@@ -26,5 +30,5 @@ def meeting_cells(model: CommonsModel) -> list[tuple[str, ...]]:
 
 meetings = table_of(meeting_cells, ("Month", "Who", "What"), nothing="Nobody has spoken yet.")
 page = LLMPage(
-    CommonsModel, components=[drawn_by(lake_figure), Measures, (meetings, "Data", "Meetings")], name="Commons"
+    CommonsModel, components=[drawn_by(lake_chart), Measures, (meetings, "Data", "Meetings")], name="Commons"
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mesa_llm.text import one_line
 from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
-from mesa_llm_models.compost.charts import interval_figure, plane_figure, topic_figure
+from mesa_llm_models.compost.charts import exaggeration_chart, individuation_chart, plane_chart, topic_chart
 from mesa_llm_models.compost.model import CompostModel
 
 MAX_CHARACTERS = 300
@@ -19,9 +19,10 @@ def text_cells(model: CompostModel) -> list[tuple[str, ...]]:
 page = LLMPage(
     CompostModel,
     components=[
-        drawn_by(plane_figure),
-        drawn_by(interval_figure),
-        (drawn_by(topic_figure), "Data", "Topics"),
+        drawn_by(plane_chart),
+        drawn_by(individuation_chart),
+        drawn_by(exaggeration_chart),
+        (drawn_by(topic_chart), "Data", "Topics"),
         (table_of(text_cells, ("Persona", "Topic", "Text"), nothing="Nobody has written yet."), "Data", "Texts"),
         (MissingAnswers, "Data", "Missing answers"),
     ],

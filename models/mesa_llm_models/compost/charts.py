@@ -1,104 +1,114 @@
-"""Figures of caricature: the plane of both scores, and exaggeration by persona and topic."""
+"""Charts of caricature: the plane of both scores, and both by persona and topic."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.text import one_line
-from mesa_llm.viz import Figure
-from mesa_llm.viz.render import COLOURS, GREY, LIGHT, literal
-from mesa_llm_models.compost.scores import CHANCE
+from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
+from mesa_llm_models.compost.scores import CHANCE, PersonaScore
 
 if TYPE_CHECKING:
     from mesa_llm_models.compost.model import CompostModel
 
-BLUE = COLOURS[0]
-
 INTERVAL = 1.96
 """Standard errors on each side of a mean."""
 
-MAX_LABEL = 28
-"""Maximum number of characters of a topic on an axis."""
+MAX_LABEL = 40
+"""Maximum number of characters of a persona or topic in a chart."""
+
+CHANCE_NOTE = "Chance is marked as it is with many texts; with few it is lower."
+"""Note below a chart with the score that chance gives."""
 
 
-def plane_figure(model: CompostModel) -> Figure:
-    """Draw each persona by both scores: caricatures lie at the upper right."""
+def plane_chart(model: CompostModel) -> Chart:
+    """Return both scores of each persona: caricatures lie at the upper right."""
     scores = model.scores()
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes: Any = figure.subplots()
-    positions: list[float] = []
+    points: list[ChartSeries] = []
     for name, row in scores.exaggeration.items():
         individuation = scores.individuation.get(name)
         if individuation is None or math.isnan(row.mean) or math.isnan(individuation.mean):
             continue
-        positions.append(individuation.mean)
-        axes.plot(individuation.mean, row.mean, "o", color=BLUE, ms=8)
-        axes.annotate(_label(name), (individuation.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
-    axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
-    axes.axhline(0, color=GREY, lw=1, ls=":")
-    axes.margins(y=0.15)
-    if not positions:
-        axes.text(0.5, 0.6, "too few texts so far to tell", ha="center", transform=axes.transAxes, color=GREY)
-        axes.set_ylim(-1, 1)
-    axes.set(
-        xlim=(min(0.3, min(positions, default=1.0) - 0.1), 1.2),
-        xlabel="individuation (dotted: chance, of many texts; it is less with few)",
-        ylabel="exaggeration",
+        points.append(ChartSeries(name=_label(name), values=[row.mean], at=[individuation.mean], kind="point"))
+    heights = [end for each in points for end in each.ends]
+    ends = [min(-0.2, *heights) - 0.05, max(1.0, *heights) + 0.05] if points else [0.0, 1.0]
+    chance = ChartSeries(name="chance", values=ends, at=[CHANCE] * 2, colour=GREY, is_dashed=True)
+    return Chart(
+        title="Caricatures are told apart and exaggerated",
+        series=[*points, chance, ChartSeries(values=[0.0], kind="level", colour=GREY)],
+        x="individuation: share of texts told apart",
+        y="exaggeration",
+        start=0,
+        end=1,
+        note=CHANCE_NOTE if points else "Too few texts so far to tell.",
     )
-    axes.set_title("Caricatures are told apart and exaggerated", loc="left", fontsize=13, color=GREY)
-    _bare(axes)
-    return figure
 
 
-def interval_figure(model: CompostModel) -> Figure:
-    """Draw both scores of each persona with their 95 % intervals over topics, beside chance."""
+def individuation_chart(model: CompostModel) -> Chart:
+    """Return how well the texts of each persona can be told apart, with 95 % intervals over topics, beside chance."""
+    scores = model.scores().individuation
+    return replace(_by_persona("Individuation of each persona", "share of texts told apart", scores), low=0, high=1)
+
+
+def exaggeration_chart(model: CompostModel) -> Chart:
+    """Return how far each persona is exaggerated, with 95 % intervals over topics, beside chance."""
+    label = "from 0, the default persona, to 1, the persona without a topic"
+    return _by_persona("Exaggeration of each persona", label, model.scores().exaggeration)
+
+
+def _by_persona(title: str, label: str, scores: Mapping[str, PersonaScore]) -> Chart:
+    rows = list(scores.values())
+    halves = [None if math.isnan(row.error) else INTERVAL * row.error for row in rows]
+    look: dict[str, Any] = {"kind": "point"}
+    chance = ChartSeries(name="chance", values=[row.chance for row in rows], shape="|", colour=GREY, **look)
+    means = ChartSeries(
+        name="mean with 95 % interval over topics",
+        values=[None if math.isnan(row.mean) else row.mean for row in rows],
+        low=[None if half is None else row.mean - half for row, half in zip(rows, halves, strict=True)],
+        high=[None if half is None else row.mean + half for row, half in zip(rows, halves, strict=True)],
+        colour=COLOURS[0],
+        **look,
+    )
+    note = CHANCE_NOTE if rows else "Nobody has written yet."
+    return Chart(
+        title=title,
+        series=[chance, means],
+        names=list(map(_label, scores)),
+        is_horizontal=True,
+        x="",
+        y=label,
+        note=note,
+    )
+
+
+def topic_chart(model: CompostModel) -> Chart:
+    """Return the exaggeration of each persona on each topic that could be scored, and the mean of each topic."""
     scores = model.scores()
-    names = list(scores.exaggeration)
-    figure = Figure(figsize=(6.4, 1.8 + 0.35 * len(names)), layout="constrained")
-    parts: Any = figure.subplots(1, 2, sharey=True)
-    for axes, title, by_persona in zip(
-        parts, ("Individuation", "Exaggeration"), (scores.individuation, scores.exaggeration), strict=True
-    ):
-        for height, name in enumerate(reversed(names)):
-            row = by_persona.get(name)
-            if row is not None and not math.isnan(row.mean):
-                error = 0.0 if math.isnan(row.error) else INTERVAL * row.error
-                axes.errorbar(row.mean, height, xerr=error, fmt="o", color=BLUE)
-                axes.vlines(row.chance, height - 0.5, height + 0.5, color=GREY, lw=1, ls=":")
-        axes.set_title(title, loc="left", fontsize=12, color=GREY)
-        axes.set_ylim(-0.6, len(names) - 0.4)
-        _bare(axes)
-    parts[0].set_xlabel("dotted: chance, of many texts; it is less with few", color=GREY)
-    parts[0].set_yticks(range(len(names)), [_label(name) for name in reversed(names)])
-    return figure
-
-
-def topic_figure(model: CompostModel) -> Figure:
-    """Draw the exaggeration of each persona on each topic; white cells could not be scored."""
-    scores = model.scores()
-    names, topics = list(scores.exaggeration), list(scores.by_topic)
-    figure = Figure(figsize=(max(9.0, 2.6 + 0.8 * len(topics)), 2.4 + 0.35 * len(names)), layout="constrained")
-    axes: Any = figure.subplots()
-    axes.set_title("Exaggeration by topic", loc="left", fontsize=13, color=GREY)
-    if not topics:
-        axes.text(0.02, 0.5, "No cell can be scored yet: no word tells persona from topic.", color=GREY)
-        axes.axis("off")
-        return figure
-    cells = [[scores.exaggeration[name].by_topic.get(topic, math.nan) for topic in topics] for name in names]
-    image = axes.imshow(cells, cmap="coolwarm", vmin=-1, vmax=1, aspect="auto")
-    axes.set_xticks(range(len(topics)), [_label(topic) for topic in topics], rotation=30, ha="right")
-    axes.set_yticks(range(len(names)), [_label(name) for name in names])
-    figure.colorbar(image, ax=axes)
-    return figure
-
-
-def _bare(axes: Any) -> None:
-    axes.grid(color=LIGHT)
-    axes.set_axisbelow(True)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(colors=GREY, length=0)
+    topics = list(scores.by_topic)
+    look: dict[str, Any] = {"kind": "point"}
+    personas = [
+        ChartSeries(
+            name=_label(name),
+            values=[row.by_topic.get(topic) for topic in topics],
+            **look,
+        )
+        for name, row in scores.exaggeration.items()
+        if row.by_topic
+    ]
+    mean = ChartSeries(name="mean", values=list(scores.by_topic.values()), shape="|", colour=GREY, **look)
+    return Chart(
+        title="Exaggeration by topic",
+        series=[mean, *personas],
+        names=list(map(_label, topics)),
+        is_horizontal=True,
+        x="",
+        y="from 0, the default persona, to 1, the persona without a topic",
+        note="" if topics else "No topic can be scored yet: no word tells persona from topic.",
+    )
 
 
 def _label(text: str) -> str:
-    return literal(one_line(text, MAX_LABEL))
+    return one_line(text, MAX_LABEL)

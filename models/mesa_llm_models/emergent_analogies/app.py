@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mesa_llm.text import one_line
 from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
-from mesa_llm_models.emergent_analogies.charts import accuracy_figure, kind_figure
+from mesa_llm_models.emergent_analogies.charts import accuracy_chart, kind_chart
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
 
 
@@ -27,8 +27,8 @@ COLUMNS = ("Problem", "Question", "Answer", "Verdict", "Solution")
 page = LLMPage(
     EmergentAnalogiesModel,
     components=[
-        drawn_by(accuracy_figure),
-        (drawn_by(kind_figure), "Data", "Types"),
+        drawn_by(accuracy_chart),
+        (drawn_by(kind_chart), "Data", "Types"),
         (table_of(answer_cells, COLUMNS, nothing="No answer yet.", max_rows=100), "Data", "Answers"),
         (MissingAnswers, "Data", "Missing answers"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
-from mesa_llm_models.emotionbench.charts import change_figure, factor_figure
+from mesa_llm_models.emotionbench.charts import change_chart, factor_chart
 from mesa_llm_models.emotionbench.model import EmotionBenchModel
 
 
@@ -31,8 +31,8 @@ COLUMNS = ("Emotion", "Score", "Mean", "SD", "Sheets", "Change", "Relation", "At
 page = LLMPage(
     EmotionBenchModel,
     components=[
-        drawn_by(change_figure),
-        (drawn_by(factor_figure), "Data", "Situations"),
+        drawn_by(change_chart),
+        (drawn_by(factor_chart), "Data", "Situations"),
         (table_of(change_cells, COLUMNS, nothing="No sheet has all its answers yet."), "Data", "Scores"),
         (MissingAnswers, "Data", "Missing answers"),
     ],

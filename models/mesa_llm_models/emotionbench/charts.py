@@ -1,12 +1,11 @@
-"""Figures of how feelings change in situations."""
+"""Charts of how feelings change in situations."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.viz import Figure
-from mesa_llm.viz.render import COLOURS, GREY, LIGHT, headline
+from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.emotionbench.scores import ScoreChange, published
 
 if TYPE_CHECKING:
@@ -16,60 +15,53 @@ Z = 1.96
 """Standard errors on each side of a mean in a 95 % interval."""
 
 SUBSCALES_DRAWN = 6
-"""Maximum number of scores of an instrument that a plot shows."""
+"""Maximum number of scores of an instrument that a chart shows."""
 
 
-def change_figure(model: EmotionBenchModel) -> Figure:
-    """Draw each emotion's change from the default with a 95 % interval, and that of people where it can be compared."""
+def change_chart(model: EmotionBenchModel) -> Chart:
+    """Return each emotion's change from the default with its 95 % interval, and that of people where it is known."""
     rows = [one for one in model.changes() if one.emotion and not one.factor]
-    return _intervals(model, rows, "Change from the default (95 % intervals)", [one.emotion for one in rows])
+    return _chart(model, rows, "Change of feelings by emotion", [one.emotion for one in rows])
 
 
-def factor_figure(model: EmotionBenchModel) -> Figure:
-    """Draw the change of each kind of situation with a 95 % interval."""
+def factor_chart(model: EmotionBenchModel) -> Chart:
+    """Return the change of each kind of situation with its 95 % interval."""
     rows = [one for one in model.changes() if one.factor]
-    return _intervals(model, rows, "Change by kind of situation", [f"{one.emotion}: {one.factor}" for one in rows])
+    return _chart(
+        model, rows, "Change of feelings by kind of situation", [f"{one.emotion}: {one.factor}" for one in rows]
+    )
 
 
-def _intervals(model: EmotionBenchModel, rows: list[ScoreChange], title: str, labels: list[str]) -> Figure:
+def _chart(model: EmotionBenchModel, rows: list[ScoreChange], title: str, labels: list[str]) -> Chart:
     names = list(dict.fromkeys(labels))
-    figure = Figure(figsize=(10, 1.8 + 0.24 * max(len(names), 6)), layout="constrained")
-    headline(figure, title)
-    axes: Any = figure.subplots()
-    axes.axvline(0, color=GREY, lw=1)
-    base = {subscale.name: model.default_scores() for subscale in model.instrument.subscales}
-    for number, subscale in enumerate(list(base)[:SUBSCALES_DRAWN]):
-        own = [(label, one) for label, one in zip(labels, rows, strict=True) if one.subscale == subscale]
+    series = [ChartSeries(values=[0.0], kind="level", colour=GREY)]
+    subscales = [subscale.name for subscale in model.instrument.subscales][:SUBSCALES_DRAWN]
+    for subscale, colour in zip(subscales, COLOURS, strict=False):
+        own = {label: one for label, one in zip(labels, rows, strict=True) if one.subscale == subscale}
+        look: dict[str, Any] = {"kind": "point", "colour": colour}
         if own:
-            heights = [names.index(label) + 0.12 * number for label, _ in own]
-            errors = [Z * one.summary.sd / math.sqrt(one.summary.n) if one.summary.n > 1 else 0.0 for _, one in own]
-            changes = [one.change for _, one in own]
-            colour = COLOURS[number]
-            axes.errorbar(changes, heights, xerr=errors, fmt="o", color=colour, capsize=3, label=subscale)
-    if model.is_comparable:
-        for number, subscale in enumerate(base):
-            people = {one.emotion: one.change for one in published() if _is_of_people(one, subscale)}
-            shown = [name for name in names if name in people]
-            if not shown:
-                continue
-            axes.plot(
-                [people[name] for name in shown],
-                [names.index(name) + 0.12 * number for name in shown],
-                "x",
-                color=COLOURS[number],
-                label=f"{subscale}, people",
-            )
-    if not names:
-        axes.text(0.5, 0.5, "no sheet is scored yet", ha="center", transform=axes.transAxes, color=GREY)
-        axes.set_xticks([])
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.grid(axis="x", color=LIGHT)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(colors=GREY, length=0)
-    if axes.get_legend_handles_labels()[1]:
-        figure.legend(*axes.get_legend_handles_labels(), frameon=False, fontsize=9, loc="outside lower center", ncols=6)
-    return figure
+            low, high = ([_end(one, side) for one in own.values()] for side in (-1, 1))
+            at, changes = [float(names.index(label)) for label in own], [one.change for one in own.values()]
+            series.append(ChartSeries(name=subscale, values=changes, at=at, low=low, high=high, **look))
+        people = {one.emotion: one.change for one in published() if _is_of_people(one, subscale)}
+        known = [name for name in names if name in people] if model.is_comparable else []
+        if known:
+            at, changes = [float(names.index(name)) for name in known], [people[name] for name in known]
+            series.append(ChartSeries(name=f"{subscale}, people", values=changes, at=at, shape="D", **look))
+    return Chart(
+        title=title,
+        series=series,
+        names=names,
+        is_horizontal=True,
+        x="",
+        y="change from the default sheets, with 95 % intervals",
+        note="" if names else "No sheet is scored yet.",
+    )
+
+
+def _end(one: ScoreChange, side: int) -> float | None:
+    summary = one.summary
+    return one.change + side * Z * summary.sd / math.sqrt(summary.n) if summary.n > 1 else None
 
 
 def _is_of_people(one: Any, subscale: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
-from mesa_llm_models.psychobench.charts import interest_figure, interval_figure, radar_figure
+from mesa_llm_models.psychobench.charts import interest_chart, score_chart
 from mesa_llm_models.psychobench.model import PsychoBenchModel
 
 
@@ -30,9 +30,8 @@ COLUMNS = ("Questionnaire", "Score", "Mean", "SD", "Scored", "Not scored", "Poss
 page = LLMPage(
     PsychoBenchModel,
     components=[
-        drawn_by(radar_figure),
-        drawn_by(interval_figure),
-        drawn_by(interest_figure),
+        drawn_by(score_chart),
+        drawn_by(interest_chart),
         (table_of(score_cells, COLUMNS, nothing="Nothing is scored yet.", max_rows=1000), "Data", "Scores"),
         (MissingAnswers, "Data", "Missing answers"),
     ],

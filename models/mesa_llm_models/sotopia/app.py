@@ -18,7 +18,7 @@ from mesa_llm.text import counted, one_line
 from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
 from mesa_llm.viz.render import COLOURS
 from mesa_llm.worlds.room import Silence
-from mesa_llm_models.sotopia.charts import goal_figure, score_figure
+from mesa_llm_models.sotopia.charts import goal_chart, score_chart
 from mesa_llm_models.sotopia.episodes import Episode
 from mesa_llm_models.sotopia.judge import Dimension
 from mesa_llm_models.sotopia.model import SotopiaModel
@@ -176,8 +176,8 @@ page = LLMPage(
     model_params={**controls(SotopiaModel), "items": CHOICES, "dimensions": "standard"},
     components=[
         Reader,
-        drawn_by(score_figure),
-        (drawn_by(goal_figure), "Data"),
+        drawn_by(score_chart),
+        (drawn_by(goal_chart), "Data"),
         (Scores, "Data", "Scores"),
         (Judges, "Data", "Agreement of judges"),
     ],

@@ -8,7 +8,7 @@ from mesa_llm.model.bridge import wording
 from mesa_llm.reports import ActionTables
 from mesa_llm.viz import LLMPage, drawn_by, table_of
 from mesa_llm_models.three_worlds.bridge import is_newsworthy
-from mesa_llm_models.three_worlds.charts import market_figure, money_figure, news_figure, opinion_figure
+from mesa_llm_models.three_worlds.charts import market_figure, money_figure, news_chart, opinion_figure
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
 
@@ -49,7 +49,7 @@ page = LLMPage(
     components=[
         drawn_by(market_figure),
         drawn_by(opinion_figure),
-        drawn_by(news_figure),
+        drawn_by(news_chart),
         drawn_by(money_figure),
         (table_of(news_cells, NEWS, nothing="Nothing has crossed yet.", max_rows=40), "Data", "News between worlds"),
         (table_of(post_cells, POSTS, nothing="Nobody has posted yet."), "Data", "Posts"),

@@ -7,7 +7,20 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from mesa_llm.viz.render import COLOURS, GREY, LIGHT, Figure, frame, legend_below, marker, sheet, stacked
+from mesa_llm.text import clip
+from mesa_llm.viz.render import (
+    COLOURS,
+    GREY,
+    LIGHT,
+    Chart,
+    ChartSeries,
+    Figure,
+    frame,
+    legend_below,
+    marker,
+    sheet,
+    stacked,
+)
 from mesa_llm_models.three_worlds.agents import Claim
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
@@ -28,8 +41,8 @@ KINDS = {
 }
 """Kind of news → its colour."""
 
-ROWS = ("schedule", "economy", "market", "social")
-"""Sources of news, from the lowest row."""
+MAX_NEWS = 90
+"""Maximum number of characters of a piece of news in a chart."""
 
 
 def market_figure(model: ThreeWorldsModel) -> Figure:
@@ -60,26 +73,32 @@ def _draw_claim(axes: Any, claim: Claim, table: Any) -> None:
     axes.set_ylim(0, 1)
 
 
-def news_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the news that crossed: step, source, and number of citizens who heard of it from another world."""
-    figure, axes = sheet("News over the bridge (larger: heard by more)", height=3.6)
+def news_chart(model: ThreeWorldsModel) -> Chart:
+    """Return the news that crossed: its step, kind, and number of citizens who heard of it from another world."""
     readers = Counter((delivery.time, delivery.event.kind, delivery.event.text) for delivery in model.bridge.deliveries)
+    series: list[ChartSeries] = []
     for kind, colour in KINDS.items():
         events = [(time, event) for time, event in model.bridge.log if event.kind == kind]
-        news = [(time, event) for time, event in events if readers[time, kind, event.text]]
-        if not news:
-            continue
-        rows = [ROWS.index(event.source) if event.source in ROWS else 0 for _, event in news]
-        sizes = [30 + 22 * readers[time, kind, event.text] for time, event in news]
-        axes.scatter([time for time, _ in news], rows, s=sizes, color=colour, alpha=0.65, label=kind.replace("_", " "))
-    axes.set_yticks(range(len(ROWS)), ROWS)
-    axes.set_ylim(-0.6, len(ROWS) - 0.4)
-    axes.set_xlim(0.5, max(model.now, 2) + 0.5)
-    if readers:
-        legend_below(axes, 4)
-        for handle in axes.get_legend().legend_handles:
-            handle.set_sizes([60])
-    return figure
+        news = [(time, event, n) for time, event in events if (n := readers[time, kind, event.text])]
+        if news:
+            series.append(
+                ChartSeries(
+                    name=kind.replace("_", " "),
+                    values=[float(n) for _, _, n in news],
+                    at=[float(time) for time, _, _ in news],
+                    kind="point",
+                    colour=colour,
+                    labels=[f"Step {time:g}, {event.source}: {clip(event.text, MAX_NEWS)}" for time, event, _ in news],
+                )
+            )
+    return Chart(
+        title="News from another world",
+        series=series,
+        y="citizens who heard of it",
+        start=0,
+        end=float(max(model.now, 2)),
+        note="" if series else "Nothing has crossed yet.",
+    )
 
 
 def opinion_figure(model: ThreeWorldsModel) -> Figure:
