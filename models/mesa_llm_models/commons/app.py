@@ -1,6 +1,6 @@
 """The page of the commons: `mesa-llm app models/mesa_llm_models/commons/app.py`."""
 
-from mesa_llm.viz import Figure, LLMPage, Measures, drawn_by, table_of
+from mesa_llm.viz import Figure, LLMPage, Measures, Row, drawn_by, table_of
 from mesa_llm.viz.render import COLOURS, legend_below, marker, sheet
 from mesa_llm_models.commons.model import CommonsModel
 
@@ -18,10 +18,14 @@ def lake_figure(model: CommonsModel) -> Figure:
     return figure
 
 
-def meeting_cells(model: CommonsModel) -> list[tuple[str, ...]]:
+def meeting_cells(model: CommonsModel) -> list[Row]:
     """List what was said in the meetings, the latest first."""
     talks = sorted(model.meetings.items(), reverse=True)
-    return [(f"{month}", line.name, line.text) for month, talk in talks for line in talk.utterances]
+    return [
+        Row((f"{month}", line.name, line.text), agent=line.speaker.unique_id, step=month)
+        for month, talk in talks
+        for line in talk.utterances
+    ]
 
 
 meetings = table_of(meeting_cells, ("Month", "Who", "What"), nothing="Nobody has spoken yet.")

@@ -10,7 +10,7 @@ from typing import Any
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
+from mesa_llm.viz import Clickable, LLMPage, Row, drawn_by, steady, table_of
 from mesa_llm.viz.render import Chart
 from mesa_llm.worlds.exchange import OFFICIAL, Exchange
 from mesa_llm_models.stock_agent.charts import book_chart, price_chart, profit_chart, trading_chart
@@ -35,7 +35,7 @@ def Forum(model: StockAgentModel) -> None:
     world = model.world
     with steady(model):
         posts = world.facts(min(world.market.accounts)).posts
-    Markup(FORUM, posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
+    Clickable(FORUM, model, posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
 
 
 def trader_cells(model: StockAgentModel) -> list[Row]:
@@ -54,7 +54,8 @@ def trader_cells(model: StockAgentModel) -> list[Row]:
         for one in market.portfolios()
     ]
     departed = [account.trader for account in market.accounts.values() if account.has_left]
-    return rows + [Row((f"Trader {trader}", "insolvent, has left", *[""] * 6), "failed") for trader in departed]
+    gone = [Row((f"Trader {trader}", "insolvent, has left", *[""] * 6), "failed", trader) for trader in departed]
+    return rows + gone
 
 
 COLUMNS = ("Trader", "Style", "Cash", "A", "B", "Debt", "Property", "Profit less debts")
