@@ -18,7 +18,7 @@ from mesa_llm_models.discussion.app import CHAT, chat_items
 from mesa_llm_models.emergent_analogies.app import answer_cells
 from mesa_llm_models.hidden_roles.app import talk_cells
 from mesa_llm_models.market.app import trade_cells
-from mesa_llm_models.stock_agent.app import FORUM
+from mesa_llm_models.stock_agent.app import FORUM, forum_values
 from mesa_llm_models.three_worlds.app import post_cells
 
 
@@ -35,8 +35,7 @@ def chat(model: Any) -> str:
 
 def forum(model: Any) -> str:
     """Return the forum of an exchange as HTML."""
-    posts = model.world.facts(min(model.world.market.accounts)).posts
-    return markup(FORUM, posts=posts, is_pushed=True, official=0)
+    return markup(FORUM, **forum_values(model.world))
 
 
 def feed(model: Any) -> str:
@@ -73,7 +72,7 @@ def events(model: Any) -> list[Row]:
 )
 def test_what_an_agent_did_opens_it_at_that_step(name: str, shows: Callable[[Any], str]) -> None:
     model = find_model(name).load()(llm="rule", rng=1)
-    model.run_for(3)
+    model.run_for(7 if name == "stock_agent" else 3)  # its first posts are those of its sixth step
     picks = picks_in(shows(model))
     asked = model.runlog.decisions()
     known = set(zip(asked["agent"], asked["time"], strict=True))

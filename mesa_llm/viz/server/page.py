@@ -262,7 +262,7 @@ def _Page(
                     has_common_budget=server.access is not None,
                     on_choice=session.want,
                 )
-            elif recorded is not None and session.runner is not None:
+            elif session.runner is not None:
                 title = next((run.title for run in recorded_runs if run.file == recorded.file), "")
                 RecordingFacts(recorded, session.runner.model, title, labels)
             PlaySpeed(session).key("of a new run" if recorded is None else f"of {recorded.file}")

@@ -1,7 +1,7 @@
 """The page of the commons: `mesa-llm app models/mesa_llm_models/commons/app.py`."""
 
 from mesa_llm.viz import Figure, LLMPage, Measures, Row, drawn_by, table_of
-from mesa_llm.viz.render import COLOURS, legend_below, marker, sheet
+from mesa_llm.viz.render import COLOURS, GREY, legend_below, marker, sheet
 from mesa_llm_models.commons.model import CommonsModel
 
 
@@ -12,7 +12,7 @@ def lake_figure(model: CommonsModel) -> Figure:
     axes.fill_between(range(1, len(stock) + 1), stock, color=COLOURS[0], alpha=0.15, label="in the lake")
     for fisher, colour in zip(model.agents, COLOURS * 2, strict=False):
         axes.plot(months, fisher.catches, color=colour, marker=marker(months), label=fisher.config.name)
-    axes.plot(months, model.shares, color="black", ls="--", label="sustainable")
+    axes.plot(months, model.shares, color=GREY, ls="--", label="sustainable")
     axes.set(xlim=(0.9, max(len(stock), 2) + 0.1), ylim=(0, None), xlabel="month")
     legend_below(axes, 4)
     return figure

@@ -39,7 +39,8 @@ RELATIONS = {"know_by_name": "They know each other by name", "romantic": "They a
 def title_of(episode: Episode) -> str:
     """Return the title of an episode for the list of all."""
     names = " & ".join(one.first_name for one in episode.characters)
-    return f"{episode.index + 1}. {one_line(episode.situation.codename or episode.situation.situation_id)}: {names}"
+    situation = one_line(episode.situation.codename or episode.situation.situation_id).replace("_", " ")
+    return f"{episode.index + 1}. {situation}: {names}"
 
 
 def episode_items(episode: Episode) -> list[dict[str, Any]]:

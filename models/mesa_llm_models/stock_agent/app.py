@@ -34,8 +34,19 @@ def Forum(model: StockAgentModel) -> None:
     update_counter.get()
     world = model.world
     with steady(model):
-        posts = world.facts(min(world.market.accounts)).posts
-    Clickable(FORUM, model, posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
+        values = forum_values(world)
+    Clickable(FORUM, model, **values)
+
+
+def forum_values(world: Exchange) -> dict[str, Any]:
+    """Return the forum as values for the template; each day ends with the step of its posts."""
+    posts = world.facts(min(world.market.accounts)).posts
+    steps_a_day = world.calendar.sessions + 3
+    return {
+        "posts": [{"post": post, "step": post.day * steps_a_day} for post in posts],
+        "is_pushed": world.screen.shows_posts,
+        "official": OFFICIAL,
+    }
 
 
 def trader_cells(model: StockAgentModel) -> list[Row]:
