@@ -61,6 +61,7 @@ def test_a_post_opens_its_author_at_its_step_by_keyboard(social: Page) -> None:
     author = post.locator("header b").inner_text()
     post.get_by_role("button", name="at step 2").first.press("Enter")
     expect(social.locator(".agent h3")).to_contain_text(author)
+    expect(social.locator(".agent h3")).to_be_in_viewport()
     expect(social.locator(".mesa-llm-step")).to_contain_text("2")
 
 
