@@ -13,7 +13,7 @@ it, as compact run logs:
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -270,8 +270,7 @@ class RecordingFigures:
     @property
     def llm(self) -> str:
         """Names of the language models, and what the local ones are."""
-        texts = [f"{name} ({LOCAL_LLMS[name]})" if name in LOCAL_LLMS else name for name in self.llms]
-        return ", ".join(texts) or "none"
+        return llm_text(self.llms)
 
     @property
     def summary(self) -> str:
@@ -287,6 +286,15 @@ class RecordingFigures:
             f"{counted(self.decisions, 'decision')}: {self.failed} failed ({self.valid_percent:.1f}% valid), "
             f"{self.refused} refused ({self.refused_percent:.1f}%)"
         )
+
+
+def llm_text(llms: Iterable[str]) -> str:
+    """Return the names of language models, and what the local ones are.
+
+    Args:
+        llms: The names.
+    """
+    return ", ".join(f"{name} ({LOCAL_LLMS[name]})" if name in LOCAL_LLMS else name for name in llms) or "none"
 
 
 def figures_of(file: Path) -> RecordingFigures:

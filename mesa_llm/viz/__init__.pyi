@@ -4,6 +4,7 @@ from .components.controls import CostMeter as CostMeter
 from .components.human import HumanPanel as HumanPanel
 from .components.inspector import AgentInspector as AgentInspector
 from .components.inspector import InterviewForm as InterviewForm
+from .components.markup import Clickable as Clickable
 from .components.markup import Markup as Markup
 from .components.markup import place_style as place_style
 from .components.picture import Picture as Picture

@@ -136,6 +136,15 @@ BROKEN = """
 """
 """Words in the tables of a README that stand on two lines."""
 
+OUTSIDE = """all => all.flatMap(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter(text => {
+    const at = text.getBoundingClientRect();
+    return at.left < box.left - 1 || at.right > box.right + 1 || at.top < box.top - 3 || at.bottom > box.bottom + 3;
+  }).map(text => text.textContent);
+})"""
+"""Names in the pictures of spaces that do not lie within them."""
+
 MODELS = [entry.name for entry in find_models() if not entry.package.startswith("mesa_llm_models.classics.")]
 """The models, but for the classics, whose pages are one page: a browser page takes ten seconds."""
 
@@ -146,6 +155,8 @@ def test_the_page_of_every_model_steps_and_shows_no_error_on_any_tab(page: Page,
     open_ready(page, f"/{name}")
     press(page, "Step")
     expect_step(page, "1")
+    assert page.locator(".mesa-llm-settings :is(label, .v-select__selection)").evaluate_all(CUT) == []
+    assert page.locator(".mesa-llm-scene > svg").evaluate_all(OUTSIDE) == []
     widths = [slider.bounding_box() for slider in page.locator(".v-slider").all()]
     assert all(box and box["width"] > 200 for box in widths), widths
     for tab in page.get_by_role("tab").all():
@@ -236,6 +247,9 @@ NAMELESS = "all => all.filter(each => !(each.textContent.trim() || each.ariaLabe
 def test_on_a_phone_nothing_is_cut_and_every_button_has_a_name(page: Page) -> None:
     step_on_phone(page, "/social", 360)
     assert page.locator(".v-toolbar__title").evaluate_all(CUT) == []
+    assert page.locator(".mesa-llm-scene > svg").evaluate_all(OUTSIDE) == []
+    press(page, "Parameters")
+    assert page.locator(".mesa-llm-settings :is(label, .v-select__selection)").evaluate_all(CUT) == []
     turn_to(page, "Experiment")
     last = page.locator(".v-btn-toggle:visible button").last.bounding_box()
     assert last is not None

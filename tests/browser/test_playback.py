@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ def test_a_recorded_run_is_opened_and_its_steps_are_gone_through(browser: Browse
         page.goto("/")
         expect(page.locator(".mesa-llm-time")).to_have_text("Step 5", timeout=STARTING_MS)
         expect(page.get_by_role("button", name="Step", exact=True)).to_have_count(0)
+        expect(page.locator(".mesa-llm-settings .recording")).to_contain_text(re.compile(r"run\.sqlite[^$]*Seed\s*1"))
         press(page, "Back")
         expect_step(page, "4")
         expect(page.get_by_role("slider")).to_have_attribute("aria-valuenow", "4")

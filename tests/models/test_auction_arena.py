@@ -359,9 +359,9 @@ def test_the_story_tells_every_lot_and_how_everybody_did() -> None:
 
 def test_the_page_shows_bids_winner_value_and_purses() -> None:
     model = run(AuctionArena(n_lots=2, rng=1), 1)
-    lot = markup(TEMPLATES / "lot.html", lot=lot_view(model.auction, 1))
+    lot = markup(TEMPLATES / "lot.html", lot=lot_view(model.auction, 1), step=1)
     bidders = markup(TEMPLATES / "bidders.html", title="Bidders", is_rated=True, bidders=bidder_views(model))
-    minds = markup(TEMPLATES / "plans.html", colours={}, **plan_views(model.auction), **belief_views(model.auction))
+    minds = markup(TEMPLATES / "plans.html", shades={}, **plan_views(model.auction), **belief_views(model.auction))
     assert f"${model.true_value:,}" in lot
     assert "paid by" in lot
     assert all(name in bidders for name in ("rule: rule", "rule: value", "rule: shade"))

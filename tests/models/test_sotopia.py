@@ -586,7 +586,7 @@ def test_the_page_shows_a_meeting_with_goals_scores_and_reasons() -> None:
     shown = markup(
         EPISODE, text="-", relation="-", turns="1 turn", end="", persons=persons, items=episode_items(episode)
     )
-    assert title_of(episode) == "1. night_boat: Inês & Anand"
+    assert title_of(episode) == "1. night boat: Inês & Anand"
     for part in ("GOAL", "by its share of what was agreed", "Get the seat tonight", "<i>left</i>"):
         assert part in shown
     for draw in (score_figure, goal_figure):

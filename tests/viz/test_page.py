@@ -788,7 +788,9 @@ def test_the_meter_marks_failures_and_tells_of_the_log_only_if_it_was_used() -> 
     tiles = {tile.what: tile for tile in tiles_of(Usage(calls=2, prompt_tokens=1200, failures=1), 5)}
     assert (tiles["tokens"].number, tiles["failed"].mood) == ("1,200", "failed")
     assert "replayed" not in tiles
-    assert tiles_of(Usage(calls=1), 1, is_priced=False)[4] == ("–", "price unknown", "")
+    one = tiles_of(Usage(calls=1), 1, is_priced=False)
+    assert [tile.what for tile in one[:4]] == ["decision", "failed", "reply", "tokens"]
+    assert one[4] == ("–", "price unknown", "")
 
 
 def test_a_reply_without_a_price_did_not_cost_nothing() -> None:
@@ -816,8 +818,10 @@ def test_a_click_on_an_action_opens_its_agent_at_its_step() -> None:
     clickable = next(
         one for one in context.find(VueTemplate).widgets if "data-pick" in str(one.get_state().get("html"))
     )
-    clickable._handle_event(None, {"event": "pick", "data": "row 4"}, [])  # pyright: ignore[reportPrivateUsage]
     agent_id = model.runlog.latest("actions", 5)[0][4]["agent"]
+    pick = f"agent {agent_id} 1"
+    assert clickable.get_state()["html"].count(f'data-pick="{pick}"') == 2  # the row, and a button for the keyboard
+    clickable._handle_event(None, {"event": "pick", "data": pick}, [])  # pyright: ignore[reportPrivateUsage]
     assert (page.tab.value, page.selected("agent").value, page.step.value) == ("Agents", agent_id, 1)
     context.close()
 

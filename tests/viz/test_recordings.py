@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from mesa_llm import recorded_run
 from mesa_llm.viz import LLMPage
 from mesa_llm.viz.server.page import recorded_runs_of
 from mesa_llm.viz.session.run_settings import RunSettings
+from mesa_llm.viz.session.runs import recording_facts
 from mesa_llm.viz.session.session import PageSession
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 from mesa_llm_models.oasis.polarisation import PolarisationModel
@@ -39,7 +41,7 @@ def test_a_button_of_a_page_plays_the_recorded_run() -> None:
     with page_of(WealthModel) as page:
         first = next(one for one in page.find(ipyvuetify.Btn).widgets if str(one.children[-1]).startswith("Watch"))
         first.fire_event("click", {})
-        assert "Start a new run" in labels(page)
+        until(lambda: "Start a new run" in labels(page))  # the thread that draws each step may be drawing just now
         assert not any(label.startswith("Watch") for label in labels(page))
 
 
@@ -59,6 +61,19 @@ def test_a_recorded_run_plays_from_its_start_to_its_end_and_asks_nobody() -> Non
     assert (runner.model.time, runner.model.usage.calls) == (recording.last_step, 0)
     assert runner.note == "The recording ends here."
     session.close()
+
+
+def test_a_page_says_which_recorded_run_it_replays() -> None:
+    run = recorded_run("boltzmann_wealth")
+    facts = recording_facts(run.recording, WealthModel, run.title, {"n_agents": "People"})
+    assert facts["Run"] == "Ten people who meet, and give a coin or keep it"
+    assert facts["Decisions by"] == "local:1.5b (Qwen2.5-Coder-1.5B-Instruct)"
+    assert (facts["Seed"], facts["Steps"], facts["Decisions"]) == ("1", "6", "60")
+    assert re.fullmatch(r"\$0: 28 requests, [\d,]+ tokens", facts["Cost"])
+    assert facts["Recorded"] == "2026-11-26 · version 0.12.0"
+    differing = facts["Parameters that differ from the defaults"].splitlines()
+    assert {"People: 10", "Size: 3"} <= set(differing)
+    assert not any(line.startswith("Coins") for line in differing)
 
 
 def test_a_model_beside_another_does_not_show_its_recordings() -> None:

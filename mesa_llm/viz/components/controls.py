@@ -22,6 +22,7 @@ from mesa_llm.text import counted
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.render.mesa_adapter import runlog_of
+from mesa_llm.viz.session import runs
 from mesa_llm.viz.session.cost_estimate import summary
 from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import PLAY_S, Runner
@@ -30,9 +31,6 @@ from mesa_llm.viz.session.status import description_of, done, playback_status, p
 
 PAUSES = MappingProxyType({"none": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0})
 """Pause between two steps while playing: label → seconds."""
-
-RECENT_CALLS = 5
-"""Number of latest replies whose price is looked at."""
 
 ESTIMATED_STEPS: tuple[int, ...] = (1, 10, 50, 100)
 """Numbers of steps to estimate the cost for."""
@@ -278,7 +276,7 @@ def Playback(session: PageSession, recording: Recording, leave: Callable[[], Non
             solara.Text(
                 "This is a recorded run: no language model is called, and nothing is spent.", classes=["mesa-llm-hint"]
             )
-            solara.Text(description, classes=["mesa-llm-hint"])
+            solara.Text(description, classes=["mesa-llm-hint", "mesa-llm-narrow"])
 
 
 @component
@@ -347,8 +345,7 @@ def is_priced(model: Any, usage: Usage) -> bool:
     if usage.dollars or not usage.calls or runlog is None:
         return True
     with suppress(ConfigError):  # Reset may just have closed it
-        rows, _ = runlog.latest("calls", RECENT_CALLS)
-        return not any(row["reply"] and row["dollars"] is None for row in rows)
+        return runs.is_priced(runlog)
     return True
 
 
@@ -376,10 +373,10 @@ def tiles_of(
     n_failed = usage.failures - n_absent
     price = (f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent") if is_priced else ("–", "price unknown")
     tiles = [
-        Tile(f"{decisions:,}", "decisions"),
+        _count(decisions, "decision"),
         Tile(f"{n_failed:,}", "failed", "failed" if n_failed else ""),
-        Tile(f"{usage.calls:,}", "replies"),
-        Tile(f"{usage.tokens:,}", "tokens"),
+        _count(usage.calls, "reply", "replies"),
+        _count(usage.tokens, "token"),
         Tile(*price),
     ]
     more = {
@@ -390,3 +387,7 @@ def tiles_of(
         **others,
     }
     return [*tiles, *(Tile(f"{count:,}", what) for what, count in more.items() if count)]
+
+
+def _count(count: int, noun: str, plural: str = "") -> Tile:
+    return Tile(f"{count:,}", noun if count == 1 else plural or f"{noun}s")

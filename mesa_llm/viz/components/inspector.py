@@ -20,6 +20,7 @@ from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.agents import llm_label, option_label, portrait
+from mesa_llm.viz.render.mesa_adapter import has_decided
 from mesa_llm.viz.render.trace import AgentStep, agent_steps
 from mesa_llm.viz.session.interviews import Interview, InterviewQueue, Waiting, interviews_with
 from mesa_llm.viz.session.rw_lock import steady
@@ -40,16 +41,20 @@ def AgentInspector(model: Any) -> None:
     if not agents:
         solara.Info("The model has no LLM agents.", dense=True)
         return
-    agent_id = agent_id if agent_id in agents else next(iter(agents))
+    has_left = agent_id not in agents and has_decided(model, agent_id)
+    agent_id = agent_id if agent_id in agents or has_left else next(iter(agents))
     with solara.Column(gap="10px"):
         PickAgent(agents, agent_id, page.inspect_agent)
         steps: list[AgentStep] = []
         with steady(model):
-            facts = portrait(agents[agent_id])
+            facts = {} if has_left else portrait(agents[agent_id])
             with suppress(ConfigError):  # Reset may just have closed it; the next drawing shows the new model
                 steps = agent_steps(model, agent_id)
         with solara.Div(classes=["mesa-llm-split"]):
-            Markup("agent.html", **facts)
+            if has_left:
+                solara.Info(f"Agent {agent_id} has left the model. What it did before stands beside this.", dense=True)
+            else:
+                Markup("agent.html", **facts)
             _Steps(steps, page.step.value, page.step.set).key(f"thoughts of {agent_id}")
 
 
@@ -67,7 +72,8 @@ def PickAgent(agents: Mapping[int, Any], agent_id: int, on_pick: Callable[[int],
     def find(query: str, size: int) -> list[Suggestion]:
         return options_in(((other_id, option_label(agent)) for other_id, agent in agents.items()), query, size)
 
-    Autocomplete(label, Suggestion(agent_id, option_label(agents[agent_id])), find, on_pick)
+    text = option_label(agents[agent_id]) if agent_id in agents else f"{agent_id} · has left"
+    Autocomplete(label, Suggestion(agent_id, text), find, on_pick)
 
 
 @component
@@ -77,7 +83,7 @@ def _Steps(steps: list[AgentStep], picked: int, pick: Callable[[int], None]) -> 
         return
     by_time = {thought.time: thought for thought in steps}
     newest = steps[0].time
-    step = picked if picked in by_time else newest
+    step = next((time for time in by_time if 0 <= time <= picked), newest)  # the last one up to then
     times = list(by_time)
     index = times.index(step)
     with solara.Column(gap="0px"):

@@ -129,7 +129,8 @@ def InterventionFields(
     if kind == NEWS:
         solara.Select("Readers", list(choices.readers), value=reader, on_value=set_reader, dense=True)
     elif kind == POST:
-        _Typed("Account (name of a user, or any other name for a newsroom)", author, rows=0)
+        _Typed("Account", author, rows=0)
+        solara.Text("The name of a user, or any other name for a newsroom.", classes=["mesa-llm-hint"])
     elif kind == CHANGE:
         solara.Select("Variable", list(choices.variables), value=own, on_value=set_variable, dense=True)
         solara.Text(choices.variables.get(own, ""), classes=["mesa-llm-hint"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,15 +16,17 @@ from solara.core import component
 
 from mesa_llm.experiments.recordings import RecordedRun, figures_of
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import Recording
 from mesa_llm.reports import export
 from mesa_llm.viz.components.interventions import Progress
+from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.downloads import Download, file_name
 from mesa_llm.viz.session.interventions import WRITE, InterventionRunner
 from mesa_llm.viz.session.run_settings import ModelFactory
-from mesa_llm.viz.session.runs import KeptRun, available_downloads, kept_runs, run_file
+from mesa_llm.viz.session.runs import KeptRun, available_downloads, kept_runs, recording_facts, run_file
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.viz.session.session import PageSession
 from mesa_llm.viz.session.status import done
@@ -89,6 +91,20 @@ def RecordedRuns(session: PageSession, runs: Sequence[RecordedRun], watch: Calla
             solara.Button(label, icon_name=icon, on_click=on_click, color="primary", outlined=True, small=True)
             text = f"{run.title}. {summary.rstrip('.')}. Replayed from a file: no language model is called."
             solara.Text(text, classes=["mesa-llm-hint"])
+
+
+@component
+def RecordingFacts(recording: Recording, model: LLMModel, title: str, labels: Mapping[str, str]) -> None:
+    """Show which recorded run it is that the page replays.
+
+    Args:
+        recording: The run.
+        model: The model that was rebuilt from it.
+        title: What is seen in it; empty: unknown.
+        labels: Parameter → its label.
+    """
+    facts = use_memo(lambda: recording_facts(recording, type(model), title, labels), [recording])
+    Markup("recording.html", facts=facts)
 
 
 @component

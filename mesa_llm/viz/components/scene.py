@@ -101,7 +101,7 @@ def SceneView(scene: SpaceScene, model: Any, downloads: Sequence[Download] = (),
                 found = _found(scene, model, place[1], place[2])
             if found is not None:
                 found = found if can_inspect else found._replace(agents=[])
-                Clickable("cell.html", lambda _, number: page.inspect_agent(number), **found._asdict())
+                Clickable("cell.html", model, **found._asdict())
         if downloads:
             Picture(scene.title or "Space", downloads, is_plot=True)
 

@@ -14,8 +14,7 @@ from solara.core import component
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.components.markup import Clickable, Markup
-from mesa_llm.viz.components.page_state import use_page
+from mesa_llm.viz.components.markup import Clickable
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.figures import first_step, numbers_of
 from mesa_llm.viz.render.markup import label_of
@@ -47,18 +46,13 @@ def Table(model: Any, rows: Sequence[Row], columns: Sequence[str], nothing: str,
         nothing: Text in place of a table without rows.
         more: Number of rows that are not shown.
     """
-    page = use_page(model)
-    values: dict[str, Any] = {"columns": columns, "rows": rows, "more": more, "nothing": nothing}
-    if any(row.agent for row in rows):
-        Clickable("table.html", lambda _, index: page.inspect_agent(rows[index].agent, rows[index].step), **values)
-    else:
-        Markup("table.html", **values)
+    Clickable("table.html", model, columns=columns, rows=rows, more=more, nothing=nothing)
 
 
 @component
 @llm_models_only
 def EventLog(model: LLMModel) -> None:
-    """Show the events in the model's worlds, newest first.
+    """Show the events in the model's worlds, newest first; a click on that of an agent opens the agent.
 
     Args:
         model: The model.

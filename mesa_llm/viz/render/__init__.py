@@ -20,6 +20,7 @@ from mesa_llm.viz.render.style import (
     sheet,
     stacked,
 )
+from mesa_llm.viz.render.trace import agent_in
 
 __all__ = [
     "COLOURS",
@@ -32,6 +33,7 @@ __all__ = [
     "LegendEntry",
     "SceneAgent",
     "SpaceScene",
+    "agent_in",
     "frame",
     "headline",
     "legend_below",

@@ -37,6 +37,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["prose"] = prose
+    environment.globals.update(pick=pick)
     return environment
 
 
@@ -47,6 +48,16 @@ def prose(text: str) -> Markup:
         text: The text.
     """
     return Markup(BOLD.sub(r"<b>\1</b>", CODE.sub(r"<code>\1</code>", str(escape(text)))))
+
+
+def pick(agent_id: int, step: int = -1) -> Markup:
+    """Return the attribute of an element that a click opens an agent from; nothing for agent 0.
+
+    Args:
+        agent_id: Mesa `unique_id` of the agent.
+        step: Step that is then shown; negative: the latest.
+    """
+    return Markup(f' data-pick="agent {agent_id:d}{f" {step:d}" if step >= 0 else ""}"' if agent_id else "")
 
 
 def plain(text: str) -> str:

@@ -6,6 +6,7 @@ of a run's requests depends on when its model is connected.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from mesa_llm.engine.engine import Engine
@@ -22,6 +23,19 @@ def runlog_of(model: Any) -> RunLog | None:
     """
     engine = Engine.of(model)
     return None if engine is None else engine.runlog
+
+
+def has_decided(model: Any, agent_id: int) -> bool:
+    """Check whether a run log holds a decision of an agent, which may have left its model.
+
+    Args:
+        model: The model.
+        agent_id: Mesa `unique_id` of the agent.
+    """
+    runlog = runlog_of(model)
+    with suppress(ConfigError):  # Reset may just have closed it
+        return runlog is not None and next(runlog.rows("decisions", agent_id), None) is not None
+    return False
 
 
 def steps_over(model: Any) -> int:

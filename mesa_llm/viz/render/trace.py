@@ -300,10 +300,24 @@ class Row(NamedTuple):
     """Step that is then shown of it; negative: the latest."""
 
 
+AGENT_FACTS = ("agent_id", "author_id", "winner", "trader")
+"""Facts of an event that name the agent whose event it is."""
+
+
+def agent_in(facts: Mapping[str, Any]) -> int:
+    """Return the id of the agent whose event it is; 0: nobody's.
+
+    Args:
+        facts: The facts of the event.
+    """
+    return next((facts[name] for name in AGENT_FACTS if type(facts.get(name)) is int), 0)
+
+
 def event_row(fields: dict[str, Any]) -> Row:
-    """Return the row of an event: step, world, text."""
+    """Return the row of an event: step, world, text; a click opens its agent, if it has one, at that step."""
     text = fields["text"] or f"{fields['kind']} {fields['facts']}"
-    return Row((str(fields["time"]), fields["source"], shortened(text)))
+    cells = str(fields["time"]), fields["source"], shortened(text)
+    return Row(cells, agent=agent_in(json.loads(fields["facts"])), step=fields["time"])
 
 
 def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:

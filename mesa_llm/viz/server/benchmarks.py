@@ -168,7 +168,7 @@ def _Results(written: FinishedBenchmark, replay: Callable[[Recording], None]) ->
 
     html, command = use_memo(read, [])
 
-    def open_run(kind: str, number: int) -> None:
+    def open_run(kind: str, number: int, _: int) -> None:
         runs = written.runs
         if kind != "run" or number >= len(runs):
             return

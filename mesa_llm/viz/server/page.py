@@ -48,7 +48,7 @@ from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.components.plots import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.components.readme import About, Question
 from mesa_llm.viz.components.run_settings import RunSettingsForm, controls_of, defaults
-from mesa_llm.viz.components.runs import RecordedRuns, Reopen, ReportCard, Runs
+from mesa_llm.viz.components.runs import RecordedRuns, RecordingFacts, Reopen, ReportCard, Runs
 from mesa_llm.viz.components.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.components.tables import ActionTable, EventLog, MeasureTable
 from mesa_llm.viz.render.readme import Readme
@@ -235,7 +235,7 @@ def _Page(
     with solara.AppBar():
         solara.AppBarTitle(name)
         for fold, shows in ((page.is_folded, "mesa-llm-wide"), (page.is_unfolded, "mesa-llm-narrow")):
-            _FoldButton(fold, shows)
+            _FoldButton("Parameters" if recording.value is None else "This run", fold, shows)
         solara.lab.ThemeToggle()
     recorded = recording.value
     is_live = recorded is None
@@ -262,6 +262,9 @@ def _Page(
                     has_common_budget=server.access is not None,
                     on_choice=session.want,
                 )
+            elif session.runner is not None:
+                title = next((run.title for run in recorded_runs if run.file == recorded.file), "")
+                RecordingFacts(recorded, session.runner.model, title, labels)
             PlaySpeed(session).key("of a new run" if recorded is None else f"of {recorded.file}")
             if is_live:
                 CostEstimateCard(session)
@@ -319,10 +322,10 @@ def recorded_runs_of(model: ModelFactory) -> list[RecordedRun]:
 
 
 @component
-def _FoldButton(fold: solara.Reactive[bool], shows: str) -> None:
-    """Fold the parameters on a wide screen, where they are open at first, or unfold them on a narrow one."""
+def _FoldButton(label: str, fold: solara.Reactive[bool], shows: str) -> None:
+    """Fold the left column on a wide screen, where it is open at first, or unfold it on a narrow one."""
     solara.Button(
-        "Parameters",
+        label,
         icon_name="mdi-tune",
         on_click=lambda: fold.set(not fold.peek()),
         text=True,

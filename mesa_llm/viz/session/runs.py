@@ -14,17 +14,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from mesa_llm.canonical import legible_json
 from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.experiments.recordings import llm_text
 from mesa_llm.llm.address import split_name
 from mesa_llm.model.identity import located, name_of
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import Recording
 from mesa_llm.runlog.compact import RECORDED_ON
 from mesa_llm.runlog.file import open_to_read
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.text import counted, spreadsheet_cell
+from mesa_llm.text import clip, counted, spreadsheet_cell
 from mesa_llm.viz.render.downloads import Download, file_name
-from mesa_llm.viz.session.run_settings import LLM_LABELS, REASONING, ModelFactory, RunSettings
+from mesa_llm.viz.render.markup import label_of
+from mesa_llm.viz.session.run_settings import EMPTY, LLM_LABELS, REASONING, ModelFactory, RunSettings
 from mesa_llm.viz.session.rw_lock import steady
+from mesa_llm.viz.session.trial import default_parameters
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +38,12 @@ RUNS_VARIABLE = "MESA_LLM_RUNS"
 
 MAX_LISTED = 20
 """Maximum number of runs that a page lists."""
+
+RECENT_CALLS = 5
+"""Number of latest replies whose price is looked at."""
+
+MAX_PARAMETER = 80
+"""Maximum number of characters of a parameter's value in the description of a run."""
 
 MAX_DOWNLOAD = 200_000_000
 """Maximum size of a run log to download, in bytes."""
@@ -161,6 +172,58 @@ class KeptRun:
         same = current.endpoint == (address or "")
         key = current.api_key if same else ""
         return replace(choice, llm_kind="other", model_id=name, api_base=address or "", api_key=key)
+
+
+def recording_facts(
+    recording: Recording, kind: type[LLMModel], title: str = "", labels: Mapping[str, str] = EMPTY
+) -> dict[str, str]:
+    """Describe a recorded run for its readers, without replaying it.
+
+    Args:
+        recording: The run.
+        kind: Class of its model.
+        title: What is seen in it; empty: unknown.
+        labels: Parameter → its label.
+
+    Returns:
+        What is described → its description; of the parameters, those that differ from the model's defaults.
+    """
+    with closing(RunLog(recording.file, "read")) as log:
+        usage: Any = log.usage()[["calls", "prompt_tokens", "reply_tokens", "dollars"]].sum()
+        llms, is_known, date = log.models(), is_priced(log), str(log.manifest.get(RECORDED_ON, ""))
+    n_calls, n_tokens = int(usage["calls"]), int(usage["prompt_tokens"] + usage["reply_tokens"])
+    price = f"${usage['dollars']:,.4f}" if usage["dollars"] else "$0" if is_known else "price unknown"
+    llm = recording.parameters.get("llm", "rule")
+    usual = {**default_parameters(kind), "llm": llm, "rng": recording.rng}
+    own = {name: value for name, value in recording.parameters.items() if name not in usual or usual[name] != value}
+    texts = {name: value if isinstance(value, str) else legible_json(value) for name, value in own.items()}
+    facts = {
+        "Run": title,
+        "File": recording.file.name,
+        "Model": recording.model,
+        "Decisions by": llm_text(llms) if llms else LLM_LABELS.get(str(llm), "rules"),
+        "Seed": "" if recording.rng is None else f"{recording.rng}",
+        "Steps": f"{recording.last_step:,}",
+        "Decisions": f"{recording.n_rows:,}",
+        "Cost": f"{price}: {counted(n_calls, 'request')}, {n_tokens:,} tokens",
+        "Interventions": f"{len(recording.interventions)}" if recording.interventions else "",
+        "Recorded": " · ".join(filter(None, (date, recording.version and f"version {recording.version}"))),
+        "Parameters that differ from the defaults": "\n".join(
+            f"{labels.get(name, label_of(name))}: {clip(text, MAX_PARAMETER)}" for name, text in texts.items()
+        )
+        or "none",
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def is_priced(runlog: RunLog) -> bool:
+    """Check whether the price of a run's replies is known, as far as its latest ones tell.
+
+    Args:
+        runlog: Its log.
+    """
+    rows, _ = runlog.latest("calls", RECENT_CALLS)
+    return not any(row["reply"] and row["dollars"] is None for row in rows)
 
 
 def kept_runs(folder: Path, model: ModelFactory, besides: Path | None = None) -> list[KeptRun]:

@@ -56,7 +56,7 @@ def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMM
     Raises:
         ConfigError: If building it takes too long or too much memory.
     """
-    usual = {} if kind is None else _defaults(kind)
+    usual = {} if kind is None else default_parameters(kind)
     own = {name: value for name, value in parameters.items() if name not in usual or usual[name] != value}
     size, name = max(_sizes(own, ""), default=(0.0, ""))
     if size <= PLAIN_SIZE:
@@ -82,8 +82,12 @@ def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMM
         )
 
 
-def _defaults(kind: type[LLMModel]) -> dict[str, Any]:
-    """Return the default parameters of a model, as recorded in a run log."""
+def default_parameters(kind: type[LLMModel]) -> dict[str, Any]:
+    """Return the default parameters of a model, as recorded in a run log.
+
+    Args:
+        kind: Class of the model.
+    """
     defaults = {name: parameter.default for name, parameter in constructor(kind).parameters.items()}
     defaults |= {parameter.name: parameter.default for parameter in kind.scenario_class.parameters()}
     return {name: parameter_as_json(default) for name, default in defaults.items() if default is not Parameter.empty}

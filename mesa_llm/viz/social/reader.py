@@ -63,14 +63,15 @@ def social_world(model: LLMModel) -> SocialWorld:
 
 
 def follow_click(page: PageState, kind: str, number: int) -> None:
-    """Open the target of a click in a post: a user's feed, a post's thread, or its cascade.
+    """Open the target of a click in a post: a user, with its feed, a post's thread, or its cascade.
 
     Args:
         page: The state of the page.
         kind: `user`, `post` or `cascade`.
         number: Id of the user or post.
     """
-    page.selected("user" if kind == "user" else "post").set(number)
+    for name in ("user", "agent") if kind == "user" else ("post",):
+        page.selected(name).set(number)
     page.tab.set(CASCADE_TAB if kind == "cascade" else FEED_TAB)
 
 
@@ -148,7 +149,7 @@ def FeedReader(model: LLMModel) -> None:
         values = feed_values(world, user_id)
         option = user_option(world, user_id)
     Autocomplete("Feed of", option, find, selected.set)
-    Clickable("feed.html", partial(follow_click, page), **values).key(f"feed of {user_id}")
+    Clickable("feed.html", model, partial(follow_click, page), **values).key(f"feed of {user_id}")
 
 
 def user_option(world: SocialWorld, user_id: int) -> Suggestion:
@@ -206,4 +207,4 @@ def ThreadReader(model: LLMModel) -> None:
             "warn_reports": world.settings.warn_reports,
         }
     PickPost(model, "Thread of post", post_id)
-    Clickable("thread.html", partial(follow_click, page), **values).key(f"thread of {root_id}")
+    Clickable("thread.html", model, partial(follow_click, page), **values).key(f"thread of {root_id}")

@@ -13,7 +13,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.model.scenario import controls
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz import Clickable, LLMPage, drawn_by, steady
 from mesa_llm.viz.render import GREY, Chart, ChartSeries
 from mesa_llm.worlds.auction import Auction, BidderAccount, Bidding, BidRecord, Sale
 from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
@@ -30,7 +30,8 @@ VALUE_COLOUR = "#7c8aa0"
 WANTS = {"maximize_profit": "profit", "maximize_items": "lots"}
 """Desire → its name on the page."""
 
-PRIORITY_COLOURS = {1: "#f1f5f9", 2: "#bfdbfe", 3: "#60a5fa"}
+SHADES = {1: 10, 2: 25, 3: 40}
+"""Priority → strength of its colour, in percent."""
 
 
 @component
@@ -47,9 +48,11 @@ def LotByLot(model: AuctionArena) -> None:
         numbers = [str(number) for number in range(len(auction.sales), 0, -1)]
         newest = len(auction.sales) + (auction.stage == "bid" and bool(auction.auctioneer.bidding.rounds))
         choice = picked if picked in numbers else "newest"
-        lot = lot_view(auction, newest if choice == "newest" else int(choice))
+        number = newest if choice == "newest" else int(choice)
+        lot = lot_view(auction, number)
+        step = (len(model.auctions) - 1) * len(auction.auctioneer.lots) + number
     solara.Select("Lot", values=["newest", *numbers], value=choice, on_value=pick, dense=True)
-    Markup(TEMPLATES / "lot.html", lot=lot)
+    Clickable(TEMPLATES / "lot.html", model, lot=lot, step=step)
 
 
 @component
@@ -64,7 +67,7 @@ def Bidders(model: AuctionArena) -> None:
         views = bidder_views(model)
         count, of = len(model.auctions), model.scenario.n_auctions
     title = f"Bidders, in auction {count} of {of}" if of > 1 else "Bidders"
-    Markup(TEMPLATES / "bidders.html", title=title, bidders=views, is_rated=of > 1)
+    Clickable(TEMPLATES / "bidders.html", model, title=title, bidders=views, is_rated=of > 1)
 
 
 @component
@@ -77,7 +80,7 @@ def Minds(model: AuctionArena) -> None:
     update_counter.get()
     with steady(model):
         views = {**plan_views(model.auction), **belief_views(model.auction)}
-    Markup(TEMPLATES / "plans.html", colours=PRIORITY_COLOURS, **views)
+    Clickable(TEMPLATES / "plans.html", model, shades=SHADES, **views)
 
 
 def price_chart(model: AuctionArena) -> Chart:
@@ -180,7 +183,7 @@ def lot_view(auction: Auction, number: int) -> dict[str, Any] | None:
         "paid": _paid(auction, sale, bidding),
         "true_value": None if sale is None else bidding.lot.true_value,
         "profit": None if sale is None or sale.price is None else bidding.lot.true_value - sale.price,
-        "bidders": [account.bidder.name for account in auction.accounts.values()],
+        "bidders": {agent_id: account.bidder.name for agent_id, account in auction.accounts.items()},
         "rounds": [_cells(auction, bids) for bids in bidding.rounds],
     }
 
@@ -214,6 +217,7 @@ def bidder_views(model: Any) -> list[dict[str, Any]]:
     best = max(account.profit for account in accounts.values())
     return [
         {
+            "agent": agent_id,
             "name": account.bidder.name,
             "colour": colour_of(model, agent_id),
             "llm": thinks_with(model, agent_id),
@@ -241,12 +245,13 @@ def plan_views(auction: Auction) -> dict[str, Any]:
     lots = [lot.name for lot in auction.auctioneer.lots[len(auction.sales) :]]
     plans = [
         {
+            "agent": agent_id,
             "name": account.bidder.name,
             "cells": [account.priorities.get(lot, "") for lot in lots],
             "count": len(account.plans),
             "changes": sum(plan.is_change for plan in account.plans),
         }
-        for account in auction.accounts.values()
+        for agent_id, account in auction.accounts.items()
     ]
     return {"lots": lots, "plans": plans, "note": "" if lots else "All lots have come up."}
 
@@ -256,13 +261,14 @@ def belief_views(auction: Auction) -> dict[str, Any]:
     names = [account.bidder.name for account in auction.accounts.values()]
     true = {account.bidder.name: account.profit for account in auction.accounts.values()}
     beliefs: list[dict[str, Any]] = []
-    for account in auction.accounts.values():
+    for agent_id, account in auction.accounts.items():
         belief, counts = account.belief, account.beliefs
         profits = belief.get("total_profits", {})
         cells = [_believed(belief.get("remaining_budget"), account.budget)]
         cells += [_believed(profits.get(name), true[name]) for name in names]
         beliefs.append(
             {
+                "agent": agent_id,
                 "name": account.bidder.name,
                 "cells": cells,
                 "self_wrong": f"{counts.self_errors} of {counts.self_checks}",

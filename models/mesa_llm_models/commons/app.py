@@ -1,6 +1,6 @@
 """The page of the commons: `mesa-llm app models/mesa_llm_models/commons/app.py`."""
 
-from mesa_llm.viz import LLMPage, Measures, drawn_by, table_of
+from mesa_llm.viz import LLMPage, Measures, Row, drawn_by, table_of
 from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.commons.model import CommonsModel
 
@@ -22,10 +22,14 @@ def lake_chart(model: CommonsModel) -> Chart:
     )
 
 
-def meeting_cells(model: CommonsModel) -> list[tuple[str, ...]]:
+def meeting_cells(model: CommonsModel) -> list[Row]:
     """List what was said in the meetings, the latest first."""
     talks = sorted(model.meetings.items(), reverse=True)
-    return [(f"{month}", line.name, line.text) for month, talk in talks for line in talk.utterances]
+    return [
+        Row((f"{month}", line.name, line.text), agent=line.speaker.unique_id, step=month)
+        for month, talk in talks
+        for line in talk.utterances
+    ]
 
 
 meetings = table_of(meeting_cells, ("Month", "Who", "What"), nothing="Nobody has spoken yet.")

@@ -12,7 +12,7 @@ from solara.core import component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted
-from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
+from mesa_llm.viz import Clickable, LLMPage, Row, drawn_by, steady, table_of
 from mesa_llm.viz.render import COLOURS
 from mesa_llm.worlds.room import Silence
 from mesa_llm_models.discussion.charts import attitude_chart, talk_chart
@@ -38,11 +38,12 @@ def chat_items(session: Session) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for one in room.timeline[-MAX_ITEMS:]:
         if isinstance(one, Silence):
-            item = {"name": one.name, "text": one.reason, "draft": one.draft}
+            turn = room.lines[one.after - 1].turn + 1 if one.after else 1
+            item = {"name": one.name, "text": one.reason, "draft": one.draft, "agent": one.agent_id, "turn": turn}
         else:
             hearers = ", ".join(names[viewer] for viewer in one.viewers or () if viewer != one.speaker_id)
             item = {"name": one.speaker, "text": one.text, "to": hearers, "survey": one.survey}
-            item["colour"] = colours[one.speaker_id]
+            item |= {"colour": colours[one.speaker_id], "agent": one.speaker_id, "turn": one.turn}
         items.append({**item, "time": one.time, "is_silence": isinstance(one, Silence)})
     return items
 
@@ -70,20 +71,22 @@ def Chat(model: DiscussionModel) -> None:
         }
     if len(rooms) > 1:
         solara.Select("Room", values=list(rooms), value=room.name, on_value=pick, dense=True)
-    Markup(CHAT, **values)
+    Clickable(CHAT, model, **values)
 
 
 def answer_rows(model: DiscussionModel) -> list[Row]:
     """List the answers given in private, and the rulings of the judges, newest first."""
     rows: list[tuple[int, Row]] = []
     for room in (session.room for session in model.sessions):
-        answers = [(one.after, one.name, one.question, one.answer, one.failure) for one in room.answers]
+        answers = [(one.after, one.name, one.question, one.answer, one.failure, one.agent_id) for one in room.answers]
         for ruling in room.rulings:
             agreed = None if ruling.agreed is None else f"{'yes' if ruling.agreed else 'no'}: {ruling.reason}"
-            answers.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason))
-        for after, who, question, answer, failure in answers:
+            answers.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason, 0))
+        for after, who, question, answer, failure, agent_id in answers:
             text = f"missing: {failure}" if answer is None else f"{answer}"
-            rows.append((after, Row((room.name, f"{after}", who, question, text), "failed" if answer is None else "")))
+            turn = room.lines[after - 1].turn if after else 0
+            cells, mood = (room.name, f"{after}", who, question, text), "failed" if answer is None else ""
+            rows.append((after, Row(cells, mood, agent_id, turn)))
     return [row for _, row in sorted(rows, key=lambda row: -row[0])]
 
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from mesa_llm.text import one_line
-from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
+from mesa_llm.viz import LLMPage, MissingAnswers, Row, drawn_by, table_of
 from mesa_llm_models.emergent_analogies.charts import accuracy_chart, kind_chart
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
 
 
-def answer_cells(model: EmergentAnalogiesModel) -> list[tuple[str, ...]]:
+def answer_cells(model: EmergentAnalogiesModel) -> list[Row]:
     """List the answers, newest first, wrong ones with the right answer."""
     return [
-        (
-            problem.label,
-            one_line(problem.text, 120),
-            one_line(text, 60) or "(empty)",
-            "right" if is_right else "wrong" if problem.is_readable(text) else "unreadable",
-            "" if is_right else problem.solution,
+        Row(
+            (
+                problem.label,
+                one_line(problem.text, 120),
+                one_line(text, 60) or "(empty)",
+                "right" if is_right else "wrong" if problem.is_readable(text) else "unreadable",
+                "" if is_right else problem.solution,
+            ),
+            agent=place.agent_id,
+            step=place.administration,
         )
-        for problem, text, is_right in reversed(model.verdicts())
+        for place, (problem, text, is_right) in reversed(model.verdict_by_answer().items())
     ]
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure, Turn
 from mesa_llm.text import counted
-from mesa_llm.worlds.questionnaire import Questionnaire
+from mesa_llm.worlds.questionnaire import AnswerKey, Questionnaire
 from mesa_llm_models.emergent_analogies.agents import Solver
 from mesa_llm_models.emergent_analogies.items import letters, matrices
 from mesa_llm_models.emergent_analogies.items.letters import LetterString, load_letters, make_letters
@@ -176,13 +176,18 @@ class EmergentAnalogiesModel(LLMModel):
 
     def verdicts(self) -> list[tuple[Problem, str, bool]]:
         """Return each complete answer, with its problem before it and whether it is right after it."""
+        return list(self.verdict_by_answer().values())
+
+    def verdict_by_answer(self) -> dict[AnswerKey, tuple[Problem, str, bool]]:
+        """Return the `verdicts` by agent, administration (the step) and sheet."""
         is_bound = {agent.unique_id: agent.is_bound for agent in self.agents}
         for place in islice(self.world.answers, len(self._verdicts), None):
             answers, problem = self.world.answers[place], self.problems[place.sheet]
             text = joined([str(answer) for answer in answers.values()])
             is_whole = len(answers) == len(problem.sheet(is_bound[place.agent_id]).items)
             self._verdicts.append((problem, text, problem.is_right(text)) if is_whole else None)
-        return [verdict for verdict in self._verdicts if verdict is not None]
+        places = zip(self.world.answers, self._verdicts, strict=True)
+        return {place: verdict for place, verdict in places if verdict is not None}
 
     def accuracy(self, name: str) -> float:
         """Return the share of right answers of a category or type so far; NaN before the first."""

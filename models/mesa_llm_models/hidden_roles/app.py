@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from mesa_llm.viz import LLMPage, Measures, table_of
+from mesa_llm.viz import LLMPage, Measures, Row, table_of
 from mesa_llm_models.hidden_roles.model import HiddenRolesModel
 
 
-def player_cells(model: HiddenRolesModel) -> list[tuple[str, ...]]:
+def player_cells(model: HiddenRolesModel) -> list[Row]:
     """List the players with their roles, and when they left."""
     left = {name: f"{when.lower()} {day}" for day, when, name in model.departures}
-    return [(name, one.role, left.get(name, "–"), model.votes.get(name, "–")) for name, one in model.players.items()]
+    return [
+        Row((name, one.role, left.get(name, "–"), model.votes.get(name, "–")), agent=one.unique_id)
+        for name, one in model.players.items()
+    ]
 
 
-def talk_cells(model: HiddenRolesModel) -> list[tuple[str, ...]]:
+def talk_cells(model: HiddenRolesModel) -> list[Row]:
     """List what was said, the last day first."""
     days = reversed(list(enumerate(model.talks, start=1)))
-    return [(f"{day}", one.name, one.text) for day, talk in days for one in talk.utterances]
+    return [
+        Row((f"{day}", one.name, one.text), agent=one.speaker.unique_id, step=day)
+        for day, talk in days
+        for one in talk.utterances
+    ]
 
 
 PLAYERS = table_of(player_cells, ("Name", "Role", "Left", "Last vote"), nothing="Nobody plays.")

@@ -15,7 +15,7 @@ from solara.core import component
 from mesa_llm.model.quality import judge_text
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted, one_line
-from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
+from mesa_llm.viz import Clickable, LLMPage, Markup, Row, drawn_by, steady
 from mesa_llm.viz.render import COLOURS
 from mesa_llm.worlds.room import Silence
 from mesa_llm_models.sotopia.charts import goal_chart, score_chart
@@ -39,7 +39,8 @@ RELATIONS = {"know_by_name": "They know each other by name", "romantic": "They a
 def title_of(episode: Episode) -> str:
     """Return the title of an episode for the list of all."""
     names = " & ".join(one.first_name for one in episode.characters)
-    return f"{episode.index + 1}. {one_line(episode.situation.codename or episode.situation.situation_id)}: {names}"
+    situation = one_line(episode.situation.codename or episode.situation.situation_id).replace("_", " ")
+    return f"{episode.index + 1}. {situation}: {names}"
 
 
 def episode_items(episode: Episode) -> list[dict[str, Any]]:
@@ -51,15 +52,18 @@ def episode_items(episode: Episode) -> list[dict[str, Any]]:
     room = episode.room
     names = {one.agent_id: one.name for one in room.members.values()}
     colours = {agent_id: COLOURS[index % len(COLOURS)] for index, agent_id in enumerate(room.members)}
+    players = {one.unique_id: episode.player(seat).unique_id for seat, one in enumerate(episode.persons)}
     items: list[dict[str, Any]] = []
     for one in room.timeline:
         if isinstance(one, Silence):
-            turn = f"after {room.lines[one.after - 1].turn}" if one.after else "1"
-            items.append({"name": one.name, "text": one.reason, "turn": turn, "kind": "none"})
+            last = room.lines[one.after - 1].turn if one.after else 0
+            item = {"name": one.name, "text": one.reason, "turn": f"after {last}" if last else "1", "kind": "none"}
+            items.append({**item, "agent": players[one.agent_id], "step": last + 1})
         else:
             hearers = ", ".join(names[viewer] for viewer in one.viewers or () if viewer != one.speaker_id)
             item = {"name": one.speaker, "text": one.text, "turn": one.turn, "kind": one.kind}
-            items.append({**item, "to": hearers, "colour": colours[one.speaker_id]})
+            agent = {"agent": players[one.speaker_id], "step": one.turn}
+            items.append({**item, **agent, "to": hearers, "colour": colours[one.speaker_id]})
     return items
 
 
@@ -76,6 +80,7 @@ def person_values(episode: Episode, seat: int, dimensions: Sequence[Dimension]) 
     first = judged[0].scores if judged else None
     return {
         "name": episode.characters[seat].name,
+        "agent": episode.player(seat).unique_id,
         "colour": COLOURS[seat % len(COLOURS)],
         "llm": episode.player(seat).opened.name + ("" if seat in episode.tested_seats else " (partner)"),
         "portrait": one_line(portrait(episode.characters[seat], WHOLE).replace("\n", " · ")),
@@ -118,7 +123,7 @@ def Reader(model: SotopiaModel) -> None:
             "items": episode_items(episode),
         }
     solara.Select("Meeting", values=list(episodes), value=title, on_value=pick, dense=True)
-    Markup(EPISODE, **values)
+    Clickable(EPISODE, model, **values)
 
 
 @component
@@ -131,20 +136,28 @@ def Scores(model: SotopiaModel) -> None:
     update_counter.get()
     with steady(model):
         titles = {episode.index: title_of(episode) for episode in model.episodes}
+        players = {
+            (episode.index, seat): episode.player(seat).unique_id
+            for episode in model.episodes
+            for seat in range(len(episode.characters))
+        }
         table: Any = model.scores()
         judge = model.judge if model.n_judged else None
         checked = judge_text(model)
     judged: Any = table[table["judgements"] > 0]
     names = {one.name: one.code for one in model.dimensions}
     rows = [
-        Row((titles[row["episode"]], row["name"], *(f"{row[name]:.1f}" for name in (*names, "overall"))))
+        Row(
+            (titles[row["episode"]], row["name"], *(f"{row[name]:.1f}" for name in (*names, "overall"))),
+            agent=players[row["episode"], row["seat"]],
+        )
         for row in judged.to_dict("records")[:MAX_ROWS]
     ]
     if judge:
         solara.Text(f"Judged by {judge}; scores of other judges cannot be compared with these. {checked}.")
     columns = ("Meeting", "Who", *names.values(), "Overall")
     more = max(len(judged) - MAX_ROWS, 0)
-    Markup("table.html", columns=columns, rows=rows, more=more, nothing="No meeting has been judged yet.")
+    Clickable("table.html", model, columns=columns, rows=rows, more=more, nothing="No meeting has been judged yet.")
 
 
 @component

@@ -10,7 +10,7 @@ from typing import Any
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
+from mesa_llm.viz import Clickable, LLMPage, Row, drawn_by, steady, table_of
 from mesa_llm.viz.render import Chart
 from mesa_llm.worlds.exchange import OFFICIAL, Exchange
 from mesa_llm_models.stock_agent.charts import book_chart, price_chart, profit_chart, trading_chart
@@ -34,8 +34,19 @@ def Forum(model: StockAgentModel) -> None:
     update_counter.get()
     world = model.world
     with steady(model):
-        posts = world.facts(min(world.market.accounts)).posts
-    Markup(FORUM, posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
+        values = forum_values(world)
+    Clickable(FORUM, model, **values)
+
+
+def forum_values(world: Exchange) -> dict[str, Any]:
+    """Return the forum as values for the template; each day ends with the step of its posts."""
+    posts = world.facts(min(world.market.accounts)).posts
+    steps_a_day = world.calendar.sessions + 3
+    return {
+        "posts": [{"post": post, "step": post.day * steps_a_day} for post in posts],
+        "is_pushed": world.screen.shows_posts,
+        "official": OFFICIAL,
+    }
 
 
 def trader_cells(model: StockAgentModel) -> list[Row]:
@@ -54,7 +65,8 @@ def trader_cells(model: StockAgentModel) -> list[Row]:
         for one in market.portfolios()
     ]
     departed = [account.trader for account in market.accounts.values() if account.has_left]
-    return rows + [Row((f"Trader {trader}", "insolvent, has left", *[""] * 6), "failed") for trader in departed]
+    gone = [Row((f"Trader {trader}", "insolvent, has left", *[""] * 6), "failed", trader) for trader in departed]
+    return rows + gone
 
 
 COLUMNS = ("Trader", "Style", "Cash", "A", "B", "Debt", "Property", "Profit less debts")

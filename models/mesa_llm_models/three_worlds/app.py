@@ -6,33 +6,41 @@ from collections import Counter
 
 from mesa_llm.model.bridge import wording
 from mesa_llm.reports import ActionTables
-from mesa_llm.viz import LLMPage, drawn_by, table_of
+from mesa_llm.viz import LLMPage, Row, drawn_by, table_of
+from mesa_llm.viz.render import agent_in
 from mesa_llm_models.three_worlds.bridge import is_newsworthy
 from mesa_llm_models.three_worlds.charts import market_figure, money_figure, news_chart, opinion_figure
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
 
-def news_cells(model: ThreeWorldsModel) -> list[tuple[str, ...]]:
+def news_cells(model: ThreeWorldsModel) -> list[Row]:
     """List the news that crossed, newest first, with the number of citizens who heard of it."""
     readers = Counter((delivery.time, delivery.event.text) for delivery in model.bridge.deliveries)
     return [
-        (
-            f"{time}",
-            event.source,
-            event.kind.replace("_", " "),
-            event.text or wording(event),
-            f"{readers[time, event.text]}",
+        Row(
+            (
+                f"{time}",
+                event.source,
+                event.kind.replace("_", " "),
+                event.text or wording(event),
+                f"{readers[time, event.text]}",
+            ),
+            agent=agent_in(event.facts),
+            step=time,
         )
         for time, event in reversed(model.bridge.log)
         if is_newsworthy(event)
     ]
 
 
-def post_cells(model: ThreeWorldsModel) -> list[tuple[str, ...]]:
+def post_cells(model: ThreeWorldsModel) -> list[Row]:
     """List the citizens' posts with the most likes and reposts."""
     fields = ("step", "name", "text", "likes", "dislikes", "shares")
     posts = ActionTables.of(model).top_posts().to_dict("records")
-    return [tuple(f"{post[field]}" for field in fields) for post in posts]
+    return [
+        Row(tuple(f"{post[field]}" for field in fields), agent=int(post["agent"]), step=int(post["step"]))
+        for post in posts
+    ]
 
 
 def prompt_cells(model: ThreeWorldsModel) -> list[tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """The page of the town: `mesa-llm app models/mesa_llm_models/town/app.py`."""
 
-from mesa_llm.viz import LLMPage, Measures, drawn_by, table_of
+from mesa_llm.viz import LLMPage, Measures, Row, drawn_by, table_of
 from mesa_llm.viz.render import COLOURS, LegendEntry, SceneAgent, SpaceScene, option_label
 from mesa_llm_models.town.model import TownModel
 from mesa_llm_models.town.text import PLACES
@@ -42,9 +42,13 @@ def town_scene(model: TownModel) -> SpaceScene:
     )
 
 
-def talk_cells(model: TownModel) -> list[tuple[str, ...]]:
+def talk_cells(model: TownModel) -> list[Row]:
     """List what was said in the last hour."""
-    return [(line.speaker.cell.coordinate, line.name, line.text) for talk in model.talks for line in talk.utterances]
+    return [
+        Row((line.speaker.cell.coordinate, line.name, line.text), agent=line.speaker.unique_id)
+        for talk in model.talks
+        for line in talk.utterances
+    ]
 
 
 talks = table_of(talk_cells, ("Place", "Who", "What"), nothing="Nobody talked in the last hour.")
