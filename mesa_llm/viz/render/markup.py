@@ -37,7 +37,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["prose"] = prose
-    environment.globals.update(pick=pick)
+    environment.globals["pick"] = pick  # type: ignore[assignment]
     return environment
 
 

@@ -263,7 +263,8 @@ def _Page(
                     on_choice=session.want,
                 )
             elif session.runner is not None:
-                title = next((run.title for run in recorded_runs if run.file == recorded.file), "")
+                file = recorded.file
+                title = next((run.title for run in recorded_runs if run.file == file), "")
                 RecordingFacts(recorded, session.runner.model, title, labels)
             PlaySpeed(session).key("of a new run" if recorded is None else f"of {recorded.file}")
             if is_live:
