@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mesa_llm.experiments.audit import recorded_audit, run_setup
 from mesa_llm.experiments.recordings import declared_runs, figures_of
+from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,3 +55,13 @@ def test_no_recording_is_left_of_a_run_that_is_no_longer_declared() -> None:
     folders = {run.folder for _, run in DECLARED.values()}
     found = {file for folder in folders for file in folder.iterdir() if file.name != "runs.toml"}
     assert found == {run.file for run in MADE.values()}
+
+
+def test_a_recorded_audit_is_judged_again_as_its_page_says(tmp_path: Path) -> None:
+    found = run_setup(recorded_audit(DilemmaModel, tmp_path))
+    (claim,) = found.claims
+    sensitive = {row.perturbation.name: row.result.effect.value for row in claim.in_state("sensitive")}
+    page = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+    assert all(f"{value:.2f}" in page for value in sensitive.values())
+    assert f"{len(claim.in_state('stable'))} of {len(claim.perturbations)} changes" in page
+    assert f"| {claim.verdict} |" in (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")

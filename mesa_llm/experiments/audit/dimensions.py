@@ -246,7 +246,7 @@ def _candidates(
 ) -> Iterator[Perturbation]:
     """Yield all perturbations that might apply to a model."""
     for name in llms:
-        yield perturbation("language model", name, llm=name)
+        yield perturbation("language model", f"language model {name}", llm=name)
     yield from _OF_EVERY_MODEL
     trial = _Trial(model, setting, steps=0)
     yield from _of_memory(trial.memory)

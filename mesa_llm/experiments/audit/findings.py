@@ -139,7 +139,8 @@ class ClaimFindings:
         numbers = [row.result.further_seeds for row in undecided]
         if any(number is None for number in numbers):
             return ", some of which no number of seeds would decide"
-        return f"; {max(number or 0 for number in numbers)} further seeds would decide all of them at the spread seen"
+        most = counted(max(number or 0 for number in numbers), "further seed")
+        return f"; {most} would decide all of them at the spread seen"
 
     @property
     def too_little(self) -> str:
@@ -186,8 +187,7 @@ class ClaimFindings:
             colour = CHANGE_COLOURS[one.change]
             if one.low_90 is not None and one.high_90 is not None:
                 axes.plot([one.low_90, one.high_90], [y, y], color=colour, linewidth=2)
-            if one.difference.value is not None:
-                axes.plot([one.difference.value], [y], "o", color=colour, markersize=5)
+            axes.plot([one.difference.value], [y], "o", color=colour, markersize=5)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=8)
         axes.set_ylim(-0.7, max(len(rows), 1) - 0.3)
         axes.set_xlabel(f"change of the effect on {self.claim.measure}")
@@ -421,7 +421,7 @@ def _change_text(result: Stability) -> str:
     if result.is_reversed:
         return "sensitive: reversed"
     if result.change == "undecided" and result.further_seeds is not None:
-        return f"undecided: {result.further_seeds} further seeds"
+        return f"undecided: {counted(result.further_seeds, 'further seed')}"
     return result.change
 
 
