@@ -146,7 +146,7 @@ def test_the_measures_stand_beside_those_of_people(tmp_path: Path) -> None:
 
 def test_another_language_model_is_a_perturbation(tmp_path: Path) -> None:
     setup = audit_setup(DilemmaModel, [LEVEL], folder=tmp_path, llm=["one", "two"], dimensions=["language model"])
-    assert next(one.name for one in setup.plan.perturbations) == "two"
+    assert next(one.name for one in setup.plan.perturbations) == "language model two"
 
 
 def test_what_the_claims_compare_is_not_perturbed(tmp_path: Path) -> None:
