@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm.experiments.audit import recorded_audit, run_setup
+from mesa_llm.experiments.audit.recorded import ARCHIVE, DECLARATION
 from mesa_llm.experiments.recordings import declared_runs, figures_of
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 
@@ -53,7 +54,8 @@ def test_a_readme_holds_the_figures_of_the_recordings(name, monkeypatch) -> None
 
 def test_no_recording_is_left_of_a_run_that_is_no_longer_declared() -> None:
     folders = {run.folder for _, run in DECLARED.values()}
-    found = {file for folder in folders for file in folder.iterdir() if file.name != "runs.toml"}
+    others = {"runs.toml", DECLARATION, ARCHIVE}
+    found = {file for folder in folders for file in folder.iterdir() if file.name not in others}
     assert found == {run.file for run in MADE.values()}
 
 

@@ -17,7 +17,7 @@ from mesa_llm.viz import markup
 from mesa_llm_models.exports import export
 from mesa_llm_models.sotopia.agents import demand
 from mesa_llm_models.sotopia.app import EPISODE, episode_items, person_values, title_of
-from mesa_llm_models.sotopia.charts import goal_figure, score_figure
+from mesa_llm_models.sotopia.charts import goal_chart, score_chart
 from mesa_llm_models.sotopia.judge import STANDARD, intraclass, judge_prompt
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
@@ -327,7 +327,7 @@ def test_a_goal_of_ones_own_counts_as_reached_by_its_own_range(tmp_path) -> None
     llm = {"judge": judging({"agent_1": 70, "agent_2": 69}), "*": saying()}
     model = finished(n_dyads=1, max_turns=1, llm=llm, dimensions=str(file))
     assert model.results()["success"] == 0.5
-    assert goal_figure(model).axes[0].get_xlim()[1] > 100
+    assert goal_chart(model).high == 100
 
 
 # -- who plays
@@ -589,6 +589,6 @@ def test_the_page_shows_a_meeting_with_goals_scores_and_reasons() -> None:
     assert title_of(episode) == "1. night boat: Inês & Anand"
     for part in ("GOAL", "by its share of what was agreed", "Get the seat tonight", "<i>left</i>"):
         assert part in shown
-    for draw in (score_figure, goal_figure):
+    for draw in (score_chart, goal_chart):
         assert draw(model)._repr_png_()
         assert draw(SotopiaModel(rng=1))._repr_png_()
