@@ -5,7 +5,7 @@
     python3 dev.py app           open the pages in a browser
     python3 dev.py notebooks     open notebooks and course in JupyterLab
     python3 dev.py notebooks --execute [FILE ...]   run them, and keep their outputs
-    python3 dev.py test          run linters, type checker and tests (thirteen minutes), or the tests given to pytest
+    python3 dev.py test          run linters, type checker and tests (eleven minutes), or the tests given to pytest
     python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
     python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  run a program of benchmarks/, by default `overhead`
