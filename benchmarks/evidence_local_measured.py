@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from mesa_llm.engine.access import Access
-from mesa_llm.experiments.audit import audit, read_claims
+from mesa_llm.experiments.audit import DIMENSIONS, audit, read_claims
 from mesa_llm.experiments.audit.claim import claim_from
 from mesa_llm.experiments.audit.findings import ClaimFindings
 from mesa_llm.experiments.audit.probes import AwarenessJob, awareness_of
@@ -182,7 +182,9 @@ def audited(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
     found = audit(kind, claims, llm=llms, seeds=seeds or 10, options=options, folder=logs)
     found.write(logs)
     rows = [row for one in found.claims for row in _rows_of_claim(one, IN_WORDS)]
-    return [*rows, LocalRow("coverage", found.coverage, len(found.seeds))]
+    covered = f"{len(found.audited)} of {len(DIMENSIONS)}"
+    n = len(found.seeds)
+    return [*rows, LocalRow("coverage", found.coverage, n), LocalRow("dimensions audited", covered, n)]
 
 
 def _rows_of_claim(one: ClaimFindings, text: str) -> list[LocalRow]:
@@ -502,7 +504,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         f"mesa-llm audit prisoners_dilemma --claims {CLAIMS} --scoring probabilities --llm MODEL,{SMALL}",
         audited,
         lambda rows: (
-            f"Audited in {rows[-1]['ours'].partition(' dimensions')[0]} dimensions: a kind player cooperates with a "
+            f"Audited in {rows[-1]['ours']} dimensions: a kind player cooperates with a "
             f"probability {rows[0]['ours']} above that of a ruthless one. The claim {rows[0]['verdict']}."
         ),
         "What the verdicts mean: [Audit a claim](auditing.md).",

@@ -59,7 +59,18 @@ def counted(count: int, noun: str, plural: str = "") -> str:
         noun: The noun, in the singular.
         plural: Its plural; empty: the noun with an appended s.
     """
-    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
+    return f"{count} {noun_for(count, noun, plural)}"
+
+
+def noun_for(count: int, noun: str, plural: str = "") -> str:
+    """Return a noun as it stands after a number.
+
+    Args:
+        count: The number.
+        noun: The noun, in the singular.
+        plural: Its plural; empty: the noun with an appended s.
+    """
+    return noun if count == 1 else plural or f"{noun}s"
 
 
 def none_succeeded(n_decisions: int, whose: str = "") -> str:

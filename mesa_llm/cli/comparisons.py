@@ -1,4 +1,4 @@
-"""Commands for what language models said: beside people's answers, judged by people, as a choice model."""
+"""Commands that compare answers with those of people, check judges, and fit choice models."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import inspect
 import io
 import lzma
+import os
 import sqlite3
 import tarfile
 import tempfile
@@ -109,7 +110,9 @@ def recorded_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
         with tarfile.open(archive) as packed:
             for member, content in _members(packed, archive):
                 if not (logs / member).exists():
-                    (logs / member).write_bytes(content)
+                    draft = logs / f"{member}.{os.getpid()}"  # unpacking may be stopped at any moment
+                    draft.write_bytes(content)
+                    draft.replace(logs / member)
     except (EOFError, lzma.LZMAError, tarfile.TarError) as error:
         raise ConfigError(f"{archive} is damaged: {error}") from error
     except OSError as error:

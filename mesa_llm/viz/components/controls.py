@@ -18,7 +18,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.cost_estimate import CAVEAT
 from mesa_llm.model.recording import Recording
 from mesa_llm.records import Usage
-from mesa_llm.text import counted
+from mesa_llm.text import counted, noun_for
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.render.mesa_adapter import runlog_of
@@ -390,4 +390,4 @@ def tiles_of(
 
 
 def _count(count: int, noun: str, plural: str = "") -> Tile:
-    return Tile(f"{count:,}", noun if count == 1 else plural or f"{noun}s")
+    return Tile(f"{count:,}", noun_for(count, noun, plural))

@@ -220,7 +220,6 @@ def forest_chart(claim: SavedClaim) -> Chart:
         series=series,
         names=[_label(one.perturbation) for one in claim.perturbations],
         is_horizontal=True,
-        x="",
         y=f"change of {measure}, 90 % interval",
     )
 

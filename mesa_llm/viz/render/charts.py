@@ -222,7 +222,7 @@ class Chart:
                 ]
         file = StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([self.x or "name", *(heading for heading, _ in columns)])
+        writer.writerow(["name" if self.is_horizontal else self.x or "name", *(heading for heading, _ in columns)])
         for place, number in sorted(set(itertools.chain(*(column for _, column in columns)))):
             label = self.names[int(place)] if self.names else f"{place:g}"
             values = [column.get((place, number)) for _, column in columns]

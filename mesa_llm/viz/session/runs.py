@@ -29,7 +29,7 @@ from mesa_llm.viz.render.downloads import Download, file_name
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.session.run_settings import EMPTY, LLM_LABELS, REASONING, ModelFactory, RunSettings
 from mesa_llm.viz.session.rw_lock import steady
-from mesa_llm.viz.session.trial import default_parameters
+from mesa_llm.viz.session.trial import own_parameters
 
 logger = logging.getLogger(__name__)
 
@@ -194,8 +194,9 @@ def recording_facts(
     n_calls, n_tokens = int(usage["calls"]), int(usage["prompt_tokens"] + usage["reply_tokens"])
     price = f"${usage['dollars']:,.4f}" if usage["dollars"] else "$0" if is_known else "price unknown"
     llm = recording.parameters.get("llm", "rule")
-    usual = {**default_parameters(kind), "llm": llm, "rng": recording.rng}
-    own = {name: value for name, value in recording.parameters.items() if name not in usual or usual[name] != value}
+    besides = {"llm": llm, "rng": recording.rng}  # facts of their own
+    rest = {name: value for name, value in recording.parameters.items() if besides.get(name, ...) != value}
+    own = own_parameters(rest, kind)
     texts = {name: value if isinstance(value, str) else legible_json(value) for name, value in own.items()}
     facts = {
         "Run": title,

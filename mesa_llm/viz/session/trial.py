@@ -56,9 +56,7 @@ def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMM
     Raises:
         ConfigError: If building it takes too long or too much memory.
     """
-    usual = {} if kind is None else default_parameters(kind)
-    own = {name: value for name, value in parameters.items() if name not in usual or usual[name] != value}
-    size, name = max(_sizes(own, ""), default=(0.0, ""))
+    size, name = max(_sizes(own_parameters(parameters, kind), ""), default=(0.0, ""))
     if size <= PLAIN_SIZE:
         return
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
@@ -82,12 +80,19 @@ def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMM
         )
 
 
-def default_parameters(kind: type[LLMModel]) -> dict[str, Any]:
-    """Return the default parameters of a model, as recorded in a run log.
+def own_parameters(parameters: Mapping[str, Any], kind: type[LLMModel] | None) -> dict[str, Any]:
+    """Return those parameters of a recorded run that differ from the defaults of its model.
 
     Args:
-        kind: Class of the model.
+        parameters: The parameters, as recorded in a run log.
+        kind: Class of the model; None: unknown, so that all are its own.
     """
+    usual = {} if kind is None else _defaults(kind)
+    return {name: value for name, value in parameters.items() if name not in usual or usual[name] != value}
+
+
+def _defaults(kind: type[LLMModel]) -> dict[str, Any]:
+    """Return the default parameters of a model, as recorded in a run log."""
     defaults = {name: parameter.default for name, parameter in constructor(kind).parameters.items()}
     defaults |= {parameter.name: parameter.default for parameter in kind.scenario_class.parameters()}
     return {name: parameter_as_json(default) for name, default in defaults.items() if default is not Parameter.empty}

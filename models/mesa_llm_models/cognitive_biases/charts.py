@@ -43,7 +43,6 @@ def bias_chart(model: CognitiveBiasesModel) -> Chart:
         series=[*series, own],
         names=[_words(one.bias) for one in scores],
         is_horizontal=True,
-        x="",
         y="score: 1 as the bias predicts, 0 without bias, −1 the opposite",
         low=-1,
         high=1,

@@ -78,7 +78,6 @@ def _by_persona(title: str, label: str, scores: Mapping[str, PersonaScore]) -> C
         series=[chance, means],
         names=list(map(_label, scores)),
         is_horizontal=True,
-        x="",
         y=label,
         note=note,
     )
@@ -104,7 +103,6 @@ def topic_chart(model: CompostModel) -> Chart:
         series=[mean, *personas],
         names=list(map(_label, topics)),
         is_horizontal=True,
-        x="",
         y="from 0, the default persona, to 1, the persona without a topic",
         note="" if topics else "No topic can be scored yet: no word tells persona from topic.",
     )

@@ -42,7 +42,6 @@ def _chart(model: EmergentAnalogiesModel, names: list[str], title: str) -> Chart
         series=[ChartSeries(name="random answers", values=chances, shape="|", colour=GREY, **look), own],
         names=[name.replace("_", " ") for name in names],
         is_horizontal=True,
-        x="",
         low=0,
         high=1,
         unit="share",

@@ -53,7 +53,6 @@ def _chart(model: EmotionBenchModel, rows: list[ScoreChange], title: str, labels
         series=series,
         names=names,
         is_horizontal=True,
-        x="",
         y="change from the default sheets, with 95 % intervals",
         note="" if names else "No sheet is scored yet.",
     )

@@ -39,23 +39,22 @@ def _wide(model: PsychoBenchModel) -> list[str]:
 
 
 def _chart(rows: list[ScoreRow], title: str) -> Chart:
-    shown = rows[:MAX_ROWS]
-    is_single = len({row.instrument for row in shown}) == 1
-    norms = [row.norms[0].norm if row.norms else None for row in shown]
+    top = rows[:MAX_ROWS]
+    is_single = len({row.instrument for row in top}) == 1
+    norms = [row.norms[0].norm if row.norms else None for row in top]
     means, deviations = zip(*((norm.mean, norm.sd) if norm else (math.nan, math.nan) for norm in norms), strict=True)
-    halves = [INTERVAL * row.sd / math.sqrt(row.n) if row.n else math.nan for row in shown]
-    none = [math.nan] * len(shown)
+    halves = [INTERVAL * row.sd / math.sqrt(row.n) if row.n else math.nan for row in top]
+    none = [math.nan] * len(top)
     series = [
-        _means("at random", shown, [row.random_mean for row in shown], none, shape="|", colour=GREY),
-        _means("people, mean and SD", shown, means, deviations, shape="D", colour=COLOURS[1]),
-        _means("respondents, mean with 95 % interval", shown, [row.mean for row in shown], halves, colour=COLOURS[0]),
+        _means("at random", top, [row.random_mean for row in top], none, shape="|", colour=GREY),
+        _means("people, mean and SD", top, means, deviations, shape="D", colour=COLOURS[1]),
+        _means("respondents, mean with 95 % interval", top, [row.mean for row in top], halves, colour=COLOURS[0]),
     ]
     return Chart(
         title=title,
         series=[each for each in series if each.ends],
-        names=[row.subscale if is_single else f"{row.instrument}: {row.subscale}" for row in shown],
+        names=[row.subscale if is_single else f"{row.instrument}: {row.subscale}" for row in top],
         is_horizontal=True,
-        x="",
         y="from the lowest possible score, 0 %, to the highest, 100 %",
         low=0,
         high=1,
