@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.apps.village import HOSTILE
 from tests.browser.conftest import STARTING_MS, TOKEN, Served, opened, serve
@@ -42,6 +42,15 @@ def sit_down(student: Page, server: Served, name: str) -> None:
     student.get_by_label("Room code").fill(code[1].lower())
     student.get_by_label("Your name").fill(name)
     press(student, "Take a seat")
+
+
+def held(route: Route) -> None:
+    """Let an answer reach the server at once, and its reply the student only after the page has looked for news."""
+    if route.request.method != "POST":
+        return route.fallback()
+    reply = route.fetch(max_redirects=0)
+    route.request.frame.page.wait_for_timeout(2_000)
+    route.fulfill(response=reply)
 
 
 def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, server: Served) -> None:
@@ -93,6 +102,7 @@ def test_a_class_of_five_browsers_plays_a_round(browser: Browser, server: Served
             expect(taken).to_have_count(n - 1)
         for student, name in zip(students, ("Bea", "Carl", "Dora", "Emil"), strict=True):
             sit_down(student, server, name)
+        students[0].route("/join/seat", held)
         expect(teacher.get_by_text("4 of 4 seats taken.")).to_be_visible()
         step = int(teacher.locator(".mesa-llm-time").inner_text().removeprefix("Step "))
         press(teacher, "Step")
