@@ -252,10 +252,18 @@ def _task_row(task: Task, items: str, llm: str, logs: Path, seeds: Sequence[int]
     return LocalRow(f"{task.name}, {items}: {kind}", texts[0], len(seeds), beside, published, *errors)
 
 
+CROSSED: Mapping[str, dict[str, Any]] = {
+    "emergent_analogies": {},
+    "stock_agent": {},
+    "auction_arena": {"n_lots": 2},
+    "sotopia": {"judge": "rule", "n_dyads": 1, "max_turns": 4},
+}
+"""Task of Table 2 → its parameters, beside those of a quick run."""
+
+
 def designs(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
     """Run Shachi's four designs in their four tasks, in small."""
-    tasks = [find_task(name).as_quick() for name in ("emergent_analogies", "stock_agent", "auction_arena", "sotopia")]
-    tasks[-1] = tasks[-1].with_parameters({"judge": "rule", "n_dyads": 2, "max_turns": 4})
+    tasks = [find_task(name).as_quick().with_parameters(setting) for name, setting in CROSSED.items()]
     found = cross(tasks, llm=llm, seeds=seeds or 1, folder=logs)
     return [
         LocalRow(
@@ -592,7 +600,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     ),
     "designs": Measurement(
         "Do designs made for one task do as well in another?",
-        "mesa-llm bench --cross --quick --set sotopia.judge=rule --repeats 1 --llm MODEL",
+        "mesa-llm bench --cross --quick --set auction_arena.n_lots=2 --set sotopia.judge=rule --set sotopia.n_dyads=1 "
+        "--set sotopia.max_turns=4 --repeats 1 --llm MODEL",
         designs,
         lambda rows: f"Designs of other tasks, relative to a task's own: {len(rows)} pairs, in the table.",
         "Shachi's Table 2 in small; one run each, so that differences show nothing yet.",

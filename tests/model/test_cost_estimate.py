@@ -7,7 +7,7 @@ from mesa_llm.llm.tokens import price
 from mesa_llm.model.cost_estimate import estimate_cost
 from mesa_llm_models.sotopia.model import SotopiaModel
 from tests.faulty_server import FaultyServer
-from tests.pot import PotModel, QuizModel
+from tests.pot import Payer, PotModel, QuizModel
 
 
 def test_a_run_is_counted_by_purpose_and_priced() -> None:
@@ -53,6 +53,12 @@ def test_rule_twins_chance_and_people_cost_nothing() -> None:
 def test_strategies_are_counted(decide, requests) -> None:
     design = AgentDesign(decide=decide)
     assert estimate_cost(PotModel, 1, n_agents=4, llm="gpt-4o-mini", design=design, rng=1).total.requests == requests
+
+
+def test_a_twin_that_does_nothing_is_counted_and_no_fault_of_the_run(monkeypatch, caplog) -> None:
+    monkeypatch.setattr(Payer, "rule", lambda self, seen: None)
+    assert estimate_cost(PotModel, 1, llm="gpt-4o-mini", rng=1).total.requests == 4
+    assert not caplog.records
 
 
 def test_typed_questions_are_counted_one_by_one() -> None:
