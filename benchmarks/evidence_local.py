@@ -54,14 +54,16 @@ def section(readings: Mapping[str, Mapping[str, Any]]) -> str:
             if name not in found:
                 continue
             one = found[name]
-            command = measurement.command.replace("MODEL", llm)
+            when = f"{one['date']}, version {one['version']}"
             lines += [
-                f"**{measurement.title}** {measurement.note} `{command}` ({one['date']}, version {one['version']}).\n",
+                f"**{measurement.title}** {measurement.note} `{measurement.command_for(llm)}` ({when}).\n",
                 "| quantity | ours | n | verdict | published, other models |",
                 "|---|---|---|---|---|",
                 *(_line(row) for row in one["rows"]),
                 "",
             ]
+        if missing := [one for name, one in MEASUREMENTS.items() if name not in found]:
+            lines += ["Not measured with it:\n", *(f"- {one.title} `{one.command_for(llm)}`" for one in missing), ""]
     return "\n".join(lines)
 
 

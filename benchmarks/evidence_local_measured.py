@@ -97,7 +97,7 @@ class Measurement:
     """What is measured."""
 
     command: str
-    """Command that measures it; `MODEL` stands for the language model."""
+    """Command that measures it; `MODEL` stands for the language model, `MODELS` for it and the one of another size."""
 
     rows: Callable[[str, Path, int | None], list[LocalRow]]
     """Measures with a language model, a folder of logs, and a number of seeds (None: its own)."""
@@ -107,6 +107,14 @@ class Measurement:
 
     note: str = ""
     """What a reader has to know."""
+
+    def command_for(self, llm: str) -> str:
+        """Return the command that measures a language model."""
+        return self.command.replace("MODELS", ",".join(_audited_with(llm))).replace("MODEL", llm)
+
+
+def _audited_with(llm: str) -> list[str]:
+    return list(dict.fromkeys([llm, SMALL]))
 
 
 def persona(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
@@ -178,8 +186,7 @@ def audited(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
     kind = find_model("prisoners_dilemma").load()
     options = {"scoring": "probabilities"}
     claims = read_claims(Path(__file__).parents[1] / CLAIMS, kind)
-    llms = [llm] if llm == SMALL else [llm, SMALL]
-    found = audit(kind, claims, llm=llms, seeds=seeds or 10, options=options, folder=logs)
+    found = audit(kind, claims, llm=_audited_with(llm), seeds=seeds or 10, options=options, folder=logs)
     found.write(logs)
     rows = [row for one in found.claims for row in _rows_of_claim(one, IN_WORDS)]
     covered = f"{len(found.audited)} of {len(DIMENSIONS)}"
@@ -509,7 +516,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     ),
     "audit": Measurement(
         "Is a claim about its cooperation stable?",
-        f"mesa-llm audit prisoners_dilemma --claims {CLAIMS} --scoring probabilities --llm MODEL,{SMALL}",
+        f"mesa-llm audit prisoners_dilemma --claims {CLAIMS} --scoring probabilities --llm MODELS",
         audited,
         lambda rows: (
             f"Audited in {rows[-1]['ours']} dimensions: a kind player cooperates with a "
