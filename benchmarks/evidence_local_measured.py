@@ -31,7 +31,7 @@ from mesa_llm.model.quality import Rate
 from mesa_llm.records import Decision
 from mesa_llm.registry import find_model
 from mesa_llm.statistics import Estimate, mean_estimate, share_interval, with_interval
-from mesa_llm.text import figure_text
+from mesa_llm.text import counted, figure_text
 from mesa_llm_models.classics.opinion.model import OpinionModel
 from mesa_llm_models.classics.persona_form import PUBLISHED, study_persona_form
 from mesa_llm_models.oasis.model import POST
@@ -460,7 +460,8 @@ def _figure(rows: Sequence[Mapping[str, Any]], quantity: str) -> str:
 def _own_model_text(rows: Sequence[Mapping[str, Any]]) -> str:
     beside = {row["quantity"].removeprefix("beside it: "): row["ours"] for row in rows}
     return (
-        f"In a user's own model of 64 lines, herders have {rows[0]['ours']} cows after a year; without personas "
+        f"In a user's own model of 64 lines, herders have {rows[0]['ours']} cows after a year ({rows[0]['n']} seeds); "
+        "without personas "
         f"{beside['no persona']}, by chance {beside['random in place of the language model']}. Audited: "
         f"{rows[0]['verdict']}."
     )
@@ -501,7 +502,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         persona_form,
         lambda rows: (
             "The form of a persona alone moves its cooperation in a prisoner's dilemma by "
-            f"{rows[-1]['ours']} percentage points."
+            f"{rows[-1]['ours']} percentage points ({rows[-1]['n']} seeds)."
         ),
         "Two agents, ten rounds; the same persona as a plain line, a description and a table. The published personas "
         "are others, so only sizes are beside ours.",
@@ -520,7 +521,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         audited,
         lambda rows: (
             f"Audited in {rows[-1]['ours']} dimensions: a kind player cooperates with a "
-            f"probability {rows[0]['ours']} above that of a ruthless one. The claim {rows[0]['verdict']}."
+            f"probability {rows[0]['ours']} above that of a ruthless one ({rows[0]['n']} seeds). The claim "
+            f"{rows[0]['verdict']}."
         ),
         "What the verdicts mean: [Audit a claim](auditing.md).",
     ),
@@ -546,7 +548,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         echo_chamber,
         lambda rows: (
             f"In a small social network, homophily moves the spread of positions by {rows[-2]['ours']}, hubs that are "
-            f"extreme by {rows[-1]['ours']}."
+            f"extreme by {rows[-1]['ours']} ({rows[-1]['n']} seeds)."
         ),
         "Ten users, three steps; the standard deviation of positions from -1 to 1 (case 2 of arXiv 2605.18890, where "
         "both move it).",
@@ -557,7 +559,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         _study("oasis", "herd", FIGURES, n_seeds=2, n_agents=8),
         lambda rows: (
             f"A first vote up that others see brings a comment {_figure(rows, 'herding: effect, up')} further points, "
-            f"one down {_figure(rows, 'herding: effect, down')}."
+            f"one down {_figure(rows, 'herding: effect, down')} ({rows[0]['n']} runs)."
         ),
     ),
     "polarisation": Measurement(
@@ -565,8 +567,9 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "mesa-llm study oasis polarisation --set n_agents=5 --seeds 1 --llm MODEL",
         _study("oasis", "polarisation", FIGURES, n_seeds=1, n_agents=5),
         lambda rows: (
-            f"After talking, {_figure(rows, 'cautious: more extreme')} of cautious users (as a share) are judged more "
-            f"extreme, and {_figure(rows, 'bold: more extreme')} of bold ones."
+            f"After talking, a share of {_figure(rows, 'cautious: more extreme')} of cautious users is judged more "
+            f"extreme, and {_figure(rows, 'bold: more extreme')} of bold ones ({counted(rows[0]['n'], 'run')}, the judge "
+            "is the same model)."
         ),
         "The judge is the same model, and unchecked by people.",
     ),
@@ -584,7 +587,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             n_tests=1,
             biases=["EndowmentEffect", "LossAversion"],
         ),
-        lambda rows: f"A memory of another life shifts {_n_that_differ(rows)} of {len(rows)} biases.",
+        lambda rows: (
+            f"A memory of another life shifts {_n_that_differ(rows)} of {len(rows)} biases, as far as {rows[0]['n']} "
+            "pairs each can show."
+        ),
         "Shachi's Figure 5 in small: two of its thirty biases.",
     ),
     "worlds": Measurement(
@@ -593,7 +599,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         worlds,
         lambda rows: (
             f"Four traders who also live on a social network match {rows[0]['ours']} more orders of stock A, and "
-            f"{rows[1]['ours']} of stock B."
+            f"{rows[1]['ours']} of stock B ({rows[0]['n']} seeds)."
         ),
         "Shachi's Table 3 in small: four traders, one day. Published are changes in percent, ours numbers of orders. "
         "Two seeds show sizes, and no difference.",
