@@ -568,8 +568,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         _study("oasis", "polarisation", FIGURES, n_seeds=1, n_agents=5),
         lambda rows: (
             f"After talking, a share of {_figure(rows, 'cautious: more extreme')} of cautious users is judged more "
-            f"extreme, and {_figure(rows, 'bold: more extreme')} of bold ones ({counted(rows[0]['n'], 'run')}, the judge "
-            "is the same model)."
+            f"extreme, and {_figure(rows, 'bold: more extreme')} of bold ones ({counted(rows[0]['n'], 'run')}, the "
+            "judge is the same model)."
         ),
         "The judge is the same model, and unchecked by people.",
     ),
