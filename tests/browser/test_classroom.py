@@ -46,11 +46,12 @@ def sit_down(student: Page, server: Served, name: str) -> None:
 
 def held(route: Route) -> None:
     """Let an answer reach the server at once, and its reply the student only after the page has looked for news."""
-    if route.request.method != "POST":
-        return route.fallback()
-    reply = route.fetch(max_redirects=0)
-    route.request.frame.page.wait_for_timeout(2_000)
-    route.fulfill(response=reply)
+    if route.request.method == "POST":
+        reply = route.fetch(max_redirects=0)
+        route.request.frame.page.wait_for_timeout(2_000)
+        route.fulfill(response=reply)
+    else:
+        route.fallback()
 
 
 def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, server: Served) -> None:

@@ -826,6 +826,14 @@ def test_a_click_on_an_action_opens_its_agent_at_its_step() -> None:
     context.close()
 
 
+def test_the_inspector_says_when_a_click_was_on_nobody_of_the_model() -> None:
+    page = PageState()
+    model = Village(rng=1)
+    assert "is not an agent" not in texts_of(provided(page, AgentInspector(model)))
+    page.inspect_agent(1_000)
+    assert "1000 is not an agent of this model" in texts_of(provided(page, AgentInspector(model)))
+
+
 @component
 def provided(page: PageState, shown: Any) -> Any:
     """Show an element on a page with this state."""
