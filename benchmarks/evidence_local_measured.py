@@ -372,7 +372,7 @@ def opinions(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
 def worlds(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
     """Let four traders live on an exchange for a day, with and without a social network that they remember there."""
     fixed = {"n_agents": 4, "days": 1}
-    numbers = range(1, (seeds or 2) + 1)
+    numbers = range(1, (seeds or 1) + 1)
     vary = {"coupling": ["alone", "shared"], "post": [POST]}
     done = sweep(
         TwoWorldsModel, vary, folder=logs / "worlds", steps=None, seeds=numbers, llm=llm, fixed=fixed, workers=1
@@ -599,10 +599,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         worlds,
         lambda rows: (
             f"Four traders who also live on a social network match {rows[0]['ours']} more orders of stock A, and "
-            f"{rows[1]['ours']} of stock B ({rows[0]['n']} seeds)."
+            f"{rows[1]['ours']} of stock B ({counted(rows[0]['n'], 'seed')})."
         ),
         "Shachi's Table 3 in small: four traders, one day. Published are changes in percent, ours numbers of orders. "
-        "Two seeds show sizes, and no difference.",
+        "So few seeds show sizes, and no difference.",
     ),
     "level_one": Measurement(
         "How does it do in the benchmark's tasks of level I?",
