@@ -457,13 +457,16 @@ def _figure(rows: Sequence[Mapping[str, Any]], quantity: str) -> str:
     return next(row["ours"] for row in rows if row["quantity"] == quantity)
 
 
+def _runs_behind(row: Mapping[str, Any], unit: str = "seed") -> str:
+    return f"({counted(row['n'], unit)})"
+
+
 def _own_model_text(rows: Sequence[Mapping[str, Any]]) -> str:
     beside = {row["quantity"].removeprefix("beside it: "): row["ours"] for row in rows}
     return (
-        f"In a user's own model of 64 lines, herders have {rows[0]['ours']} cows after a year ({rows[0]['n']} seeds); "
-        "without personas "
-        f"{beside['no persona']}, by chance {beside['random in place of the language model']}. Audited: "
-        f"{rows[0]['verdict']}."
+        f"In a user's own model of 64 lines, herders have {rows[0]['ours']} cows after a year {_runs_behind(rows[0])}; "
+        f"without personas {beside['no persona']}, by chance {beside['random in place of the language model']}. "
+        f"Audited: {rows[0]['verdict']}."
     )
 
 
@@ -502,7 +505,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         persona_form,
         lambda rows: (
             "The form of a persona alone moves its cooperation in a prisoner's dilemma by "
-            f"{rows[-1]['ours']} percentage points ({rows[-1]['n']} seeds)."
+            f"{rows[-1]['ours']} percentage points {_runs_behind(rows[-1])}."
         ),
         "Two agents, ten rounds; the same persona as a plain line, a description and a table. The published personas "
         "are others, so only sizes are beside ours.",
@@ -521,7 +524,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         audited,
         lambda rows: (
             f"Audited in {rows[-1]['ours']} dimensions: a kind player cooperates with a "
-            f"probability {rows[0]['ours']} above that of a ruthless one ({rows[0]['n']} seeds). The claim "
+            f"probability {rows[0]['ours']} above that of a ruthless one {_runs_behind(rows[0])}. The claim "
             f"{rows[0]['verdict']}."
         ),
         "What the verdicts mean: [Audit a claim](auditing.md).",
@@ -548,7 +551,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         echo_chamber,
         lambda rows: (
             f"In a small social network, homophily moves the spread of positions by {rows[-2]['ours']}, hubs that are "
-            f"extreme by {rows[-1]['ours']} ({rows[-1]['n']} seeds)."
+            f"extreme by {rows[-1]['ours']} {_runs_behind(rows[-1])}."
         ),
         "Ten users, three steps; the standard deviation of positions from -1 to 1 (case 2 of arXiv 2605.18890, where "
         "both move it).",
@@ -559,7 +562,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         _study("oasis", "herd", FIGURES, n_seeds=2, n_agents=8),
         lambda rows: (
             f"A first vote up that others see brings a comment {_figure(rows, 'herding: effect, up')} further points, "
-            f"one down {_figure(rows, 'herding: effect, down')} ({rows[0]['n']} runs)."
+            f"one down {_figure(rows, 'herding: effect, down')} {_runs_behind(rows[0], 'run')}."
         ),
     ),
     "polarisation": Measurement(
@@ -568,8 +571,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         _study("oasis", "polarisation", FIGURES, n_seeds=1, n_agents=5),
         lambda rows: (
             f"After talking, a share of {_figure(rows, 'cautious: more extreme')} of cautious users is judged more "
-            f"extreme, and {_figure(rows, 'bold: more extreme')} of bold ones ({counted(rows[0]['n'], 'run')}, the "
-            "judge is the same model)."
+            f"extreme, and {_figure(rows, 'bold: more extreme')} of bold ones, by its own judgement "
+            f"{_runs_behind(rows[0], 'run')}."
         ),
         "The judge is the same model, and unchecked by people.",
     ),
@@ -599,7 +602,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         worlds,
         lambda rows: (
             f"Four traders who also live on a social network match {rows[0]['ours']} more orders of stock A, and "
-            f"{rows[1]['ours']} of stock B ({counted(rows[0]['n'], 'seed')})."
+            f"{rows[1]['ours']} of stock B {_runs_behind(rows[0])}."
         ),
         "Shachi's Table 3 in small: four traders, one day. Published are changes in percent, ours numbers of orders. "
         "So few seeds show sizes, and no difference.",

@@ -35,21 +35,17 @@ def AgentInspector(model: Any) -> None:
     """
     page = use_page(model)
     page.moment()
-    selected = page.selected("agent")
-    agent_id = selected.value
+    picked = page.selected("agent").value
     agents = {agent.unique_id: agent for agent in llm_agents(model)}
     if not agents:
         solara.Info("The model has no LLM agents.", dense=True)
         return
-    has_left = agent_id not in agents and has_decided(model, agent_id)
-    is_nobody = bool(agent_id) and agent_id not in agents and not has_left
-    agent_id = agent_id if agent_id in agents or has_left else next(iter(agents))
+    has_left = picked not in agents and has_decided(model, picked)
+    agent_id = picked if picked in agents or has_left else next(iter(agents))
     with solara.Column(gap="10px"):
-        if is_nobody:
+        if picked not in (0, agent_id):
             about = "an account that no agent writes for, such as a newsroom's, or an agent of another run"
-            solara.Info(
-                f"{selected.value} is not an agent of this model: {about}. Shown is agent {agent_id}.", dense=True
-            )
+            solara.Info(f"{picked} is not an agent of this model: {about}. Shown is agent {agent_id}.", dense=True)
         PickAgent(agents, agent_id, page.inspect_agent)
         steps: list[AgentStep] = []
         with steady(model):
