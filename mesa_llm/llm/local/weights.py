@@ -201,8 +201,9 @@ def _from_hub(source: WeightsSource, progress: Progress) -> Path | None:
     if source.hub is None or importlib.util.find_spec("huggingface_hub") is None:
         return None
     hub: Any = importlib.import_module("huggingface_hub")
+    constants: Any = importlib.import_module("huggingface_hub.constants")  # no attribute of the package before that
     try:
-        _require_reachable(str(hub.constants.ENDPOINT))
+        _require_reachable(str(constants.ENDPOINT))
         return Path(hub.hf_hub_download(*source.hub, local_dir=_hub_folder(source), etag_timeout=HUB_TIMEOUT_S))
     except Exception as error:  # noqa: BLE001 - of the hub, its HTTP library or the network: the index is tried next
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
