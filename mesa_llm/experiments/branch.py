@@ -21,7 +21,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError
 from mesa_llm.experiments.runner import Stop, run_jobs
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json
-from mesa_llm.model.interventions import INTERVENTIONS, Change, Intervention, Minds, intervention_from
+from mesa_llm.model.interventions import INTERVENTIONS, OWN, Change, Intervention, Minds, intervention_from
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording, advance_to, texts_in
 from mesa_llm.model.scenario import parameters_of
@@ -181,7 +181,7 @@ class _PairJob:
             return self._compared(branch(self.source, self.at, log=self.log, **self.change, **how), stop)
         beside = None if self.log is None else self.log.with_stem(f"{self.log.stem}-{self.seed}")
         parent_log = None if beside is None else beside.with_stem(f"{beside.stem}-parent")
-        new_log = RunLog(parent_log, facts={INTERVENTIONS: [dict(row) for row in recording.interventions]})
+        new_log = RunLog(parent_log, facts={INTERVENTIONS: _from_outside(recording)})
         with closing(recording.rebuilt(log=new_log, rng=self.seed, **how)) as parent:
             with stop.watching(parent):
                 advance_to(parent, self.last)
@@ -347,8 +347,13 @@ def _planned(
     """Return all interventions for a branch's log: the parent's, and its own before the next step."""
     earlier = [dict(row) for row in recording.interventions if row["step"] <= at]
     own = [{"step": at + 1, "intervention": intervention.document} for intervention in interventions]
-    later = [dict(row) for row in recording.interventions if row["step"] > at and keeps_later]
+    later = [row for row in _from_outside(recording) if row["step"] > at and keeps_later]
     return earlier + own + later
+
+
+def _from_outside(recording: Recording) -> list[dict[str, Any]]:
+    """Return the interventions of a run but those that its model made, which makes other ones in another run."""
+    return [dict(row) for row in recording.interventions if row.get("by") != OWN]
 
 
 def _own_log(

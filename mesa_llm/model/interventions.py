@@ -34,6 +34,9 @@ NEWSROOM = "Newsroom"
 INTERVENTIONS = "interventions"
 """Manifest key of the interventions."""
 
+OWN = "model"
+"""Who made an intervention, in its recorded row, if the model itself did."""
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5000)]
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
@@ -195,6 +198,9 @@ class InterventionRecord:
 class Interventions:
     """The interventions of one run; recorded ones are repeated in their steps.
 
+    Those that the model itself makes (in its hooks, or in an event that it schedules) are recorded as its own, and wait
+    in a replay until the model makes them again.
+
     Attributes:
         log: The interventions so far, in order.
     """
@@ -207,10 +213,13 @@ class Interventions:
         """
         self._model_ref = weakref.ref(model)
         self._lock = threading.RLock()
-        self._line: list[Intervention] = []
+        self._queue: list[tuple[Intervention, bool]] = []  # made during a step, and whether by the model itself
         self.log: list[InterventionRecord] = []
         rows = model.runlog.manifest.get(INTERVENTIONS, [])
         self._recorded: list[dict[str, Any]] = rows if isinstance(rows, list) else []
+        self._ahead = list(self._recorded)  # rows that have not been applied yet
+        self._of_anybody = [row for row in self._recorded if not _is_own(row)]  # in earlier logs, also the model's own
+        self._repeated: list[dict[str, Any]] = []  # rows of anybody that have been repeated in this step
 
     @property
     def _model(self) -> Any:
@@ -238,10 +247,11 @@ class Interventions:
             raise ConfigError("the run is over; to intervene, branch it at an earlier step")
         check(model, intervention)
         with self._lock:
+            is_own: bool = model.is_advancing_here
             if not model.is_between_steps:
-                self._line.append(intervention)
+                self._queue.append((intervention, is_own))
                 return model.now + 1
-            self._apply(intervention)
+            self._make(intervention, is_own=is_own)
             return model.now
 
     def schedule(self, step: int, value: Any) -> None:
@@ -257,16 +267,17 @@ class Interventions:
         """
         intervention, model = intervention_from(value), self._model
         check(model, intervention)
-        document = canonical_json(intervention.document)
-        if any(row["step"] == step and canonical_json(row["intervention"]) == document for row in self._recorded):
+        if any(row["step"] == step and _is_same(row, intervention) and not _is_own(row) for row in self._recorded):
             return
         if step < model.now or model.runlog.mode == "replay" or model.runlog.holds_step(step):
             raise ConfigError(
                 f"step {step} is over without this intervention ({description(intervention)}). Branch the run at that "
                 "step (mesa-llm branch, mesa_llm.branch), or intervene after its last step"
             )
-        self._recorded.append({"step": step, "intervention": intervention.document})
-        self._recorded.sort(key=lambda row: row["step"])
+        row = {"step": step, "intervention": intervention.document}
+        for rows in (self._recorded, self._ahead):
+            rows.append(row)
+            rows.sort(key=lambda row: row["step"])
         model.runlog.note(INTERVENTIONS, self._recorded)
 
     @property
@@ -274,35 +285,91 @@ class Interventions:
         """All interventions as stored in the run log, including those of future steps."""
         return list(self._recorded)
 
-    def start_step(self) -> None:
-        """Apply the interventions recorded for this step, and those queued during the last one."""
-        now = self._model.now
+    def start_interval(self) -> None:
+        """Apply those recorded for this step, and those queued during the last one, in the recorded order."""
         with self._lock:
+            now = self._model.now
+            self._repeated = [row for row in self._repeated if row["step"] == now]
             for row in self._due(now):
-                self._apply(intervention_from(row["intervention"]), row)
-            line, self._line = self._line, []
-            for intervention in line:
-                self._apply(intervention, is_late=True)
+                if not _is_own(row):
+                    self._repeat(row)
+                elif match := next((one for one in self._queue if one[1] and _is_same(row, one[0])), None):
+                    self._queue.remove(match)
+                    self._repeat(row)
+            queue, self._queue = self._queue, []
+            for intervention, is_own in queue:
+                self._make(intervention, is_own=is_own, is_late=True)
+
+    def start_step(self) -> None:
+        """Apply those made since `start_interval`, and any of the model's own that it has not made again.
+
+        Those were made by an event that a script had scheduled, which a replay knows nothing of.
+        """
+        with self._lock:
+            self.start_interval()
+            for row in self._due(self._model.now):
+                self._repeat(row)
 
     def _due(self, step: int) -> list[dict[str, Any]]:
         """Return the recorded interventions of a step that have not been applied yet."""
-        n_made = sum(record.step == step for record in self.log)
-        return [row for row in self._recorded if row["step"] == step][n_made:]
+        return [row for row in self._ahead if row["step"] == step]
 
-    def _apply(
-        self, intervention: Intervention, row: Mapping[str, Any] | None = None, *, is_late: bool = False
-    ) -> None:
-        """Apply an intervention and record it.
+    def _repeat(self, row: dict[str, Any]) -> None:
+        """Apply a recorded intervention."""
+        self._ahead.remove(row)
+        if row in self._of_anybody:
+            self._repeated.append(row)
+        self._apply(intervention_from(row["intervention"]), str(row.get("refusal", "")))
+
+    def _make(self, intervention: Intervention, *, is_own: bool, is_late: bool = False) -> None:
+        """Apply an intervention, and record it if it is new.
 
         Args:
             intervention: The intervention.
-            row: Its row in the log; None if it is new.
+            is_own: Whether the model itself makes it.
             is_late: Whether to record a refusal because the caller can no longer handle it; else raise an error.
+
+        Raises:
+            ConfigError: If the log holds this step without it.
         """
         model, now = self._model, self._model.now
-        if row is None:
-            row = self._claimed(intervention, now)
-        refusal = "" if row is None else str(row.get("refusal", ""))
+        due = [row for row in self._due(now) if is_own or not _is_own(row)]
+        row = self._recorded_row(intervention, due, is_own=is_own)
+        if row in self._repeated:
+            self._repeated.remove(row)
+            return
+        if row is not None:
+            self._ahead.remove(row)
+            self._apply(intervention, str(row.get("refusal", "")), is_late=is_late)
+            return
+        if (due and not is_own) or model.runlog.mode == "replay" or model.runlog.holds_step(now):
+            other = description(intervention_from(due[0]["intervention"])) if due else "nothing of that kind"
+            raise ConfigError(
+                f"the run log holds step {now} with another intervention ({other}; now: {description(intervention)}). "
+                "Branch the run at that step (mesa-llm branch, mesa_llm.branch), or intervene after its last step"
+            )
+        refusal = self._apply(intervention, "", is_late=is_late)
+        new: dict[str, Any] = {"step": now, "intervention": intervention.document}
+        self._recorded.append(new | ({"refusal": refusal} if refusal else {}) | ({"by": OWN} if is_own else {}))
+        model.runlog.note(INTERVENTIONS, self._recorded)
+
+    def _recorded_row(
+        self, intervention: Intervention, due: list[dict[str, Any]], *, is_own: bool
+    ) -> dict[str, Any] | None:
+        """Return the row of an intervention among those due: the next one, but any for the model's own."""
+        rows = due[:1]
+        if is_own:
+            unmarked = [row for row in due if row in self._of_anybody]
+            rows = [*filter(_is_own, due), *self._repeated, *unmarked]
+        return next((row for row in rows if _is_same(row, intervention)), None)
+
+    def _apply(self, intervention: Intervention, refusal: str, *, is_late: bool = False) -> str:
+        """Apply an intervention that has not been refused, and return why a world refuses it, if one does.
+
+        Raises:
+            ConfigError: If a world refuses it, and the caller can still handle that.
+        """
+        model, now = self._model, self._model.now
         if not refusal:
             try:
                 apply(model, intervention)
@@ -314,28 +381,16 @@ class Interventions:
         self.log.append(record)
         facts = {**intervention.document, **({"refusal": refusal} if refusal else {})}
         model.runlog.add(Event(SOURCE, intervention.kind, facts, record.text, now), now)
-        if row is None:
-            own = {"step": now, "intervention": intervention.document}
-            self._recorded.append({**own, "refusal": refusal} if refusal else own)
-            model.runlog.note(INTERVENTIONS, self._recorded)
+        return refusal
 
-    def _claimed(self, intervention: Intervention, now: int) -> dict[str, Any] | None:
-        """Return the row of an intervention in the log; None if it is new.
 
-        Raises:
-            ConfigError: If the log holds this step without it.
-        """
-        due, document = self._due(now), intervention.document
-        if due and canonical_json(due[0]["intervention"]) == canonical_json(document):
-            return due[0]
-        model = self._model
-        if due or model.runlog.mode == "replay" or model.runlog.holds_step(now):
-            other = description(intervention_from(due[0]["intervention"])) if due else "nothing of that kind"
-            raise ConfigError(
-                f"the run log holds step {now} with another intervention ({other}; now: {description(intervention)}). "
-                "Branch the run at that step (mesa-llm branch, mesa_llm.branch), or intervene after its last step"
-            )
-        return None
+def _is_own(row: Mapping[str, Any]) -> bool:
+    """Check whether the model itself made a recorded intervention."""
+    return row.get("by") == OWN
+
+
+def _is_same(row: Mapping[str, Any], intervention: Intervention) -> bool:
+    return canonical_json(row["intervention"]) == canonical_json(intervention.document)
 
 
 # -- effects

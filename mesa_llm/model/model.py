@@ -339,7 +339,7 @@ class LLMModel(StagedModel):
 
     def _open_interval(self) -> None:
         self._require_set_up()
-        self.interventions.start_step()  # those that were made before the events of this interval
+        self.interventions.start_interval()  # those that were made before the events of this interval
         super()._open_interval()
 
     def _deliver(self) -> None:

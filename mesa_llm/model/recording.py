@@ -33,6 +33,7 @@ class _Row(BaseModel, strict=True):
     step: int
     intervention: dict[str, Any]
     refusal: str = ""
+    by: str = ""
 
 
 class _Manifest(BaseModel, strict=True):

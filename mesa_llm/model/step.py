@@ -44,6 +44,7 @@ class ResumableModel(mesa.Model[Any, Any]):
         self._seen: list[Observation] | None = None  # observations of the current stage
         self._broken_off = ""
         self._stepping = threading.RLock()
+        self._advancing_thread: int | None = None
         super().__init__(**kwargs)
         self._mesa_step = self.step
         self.step = self.advance
@@ -67,6 +68,11 @@ class ResumableModel(mesa.Model[Any, Any]):
             return not self.is_stepping and self._stages is None
         finally:
             self._stepping.release()
+
+    @property
+    def is_advancing_here(self) -> bool:
+        """Whether this thread is advancing the model, so that what is called now is called by the model."""
+        return self._advancing_thread == threading.get_ident()
 
     def advance(self) -> None:
         """Run one step, unless the run is over (`running` is False).
@@ -132,9 +138,11 @@ class ResumableModel(mesa.Model[Any, Any]):
         """Prevent other threads from stepping the model at the same time."""
         if not self._stepping.acquire(blocking=False):
             raise ConfigError("another thread is stepping this model; wait for it, or stop() it, and step again")
+        outer, self._advancing_thread = self._advancing_thread, threading.get_ident()
         try:
             yield
         finally:
+            self._advancing_thread = outer
             self._stepping.release()
 
     def stop(self) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import sqlite3
+import sys
+from contextlib import closing
+from typing import Any, ClassVar
 
 import pytest
+from mesa.time import Priority
 
-from mesa_llm import Change, ConfigError, News, Post, ScriptedLLM
+from mesa_llm import Change, ConfigError, News, Post, ScriptedLLM, branch
 from mesa_llm.llm.replies import call
 from mesa_llm_models.social.model import SocialModel
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
@@ -145,3 +150,106 @@ def test_bad_interventions_are_one_clear_error_and_nothing_happens(value: Any, r
     with pytest.raises(ConfigError, match=reason):
         model.inject(value)
     assert not model.interventions.log
+
+
+class HeraldModel(PotModel):
+    """Makes interventions itself, in the hook or event that `when` names, and one at the end of each step."""
+
+    when: ClassVar[str] = "end_step"
+
+    def __init__(self, n_agents: int = 2, llm: Any = "rule", rng: Any = None, **options: Any) -> None:
+        super().__init__(n_agents, llm, rng, **options)
+        if "event" in self.when:
+            at, priority = (2.5, Priority.DEFAULT) if self.when == "event" else (2, Priority.LOW)
+            self.schedule_event(self._happen, at=at, priority=priority)
+
+    def _happen(self) -> None:
+        self._herald(self.when)
+
+    def _herald(self, when: str) -> None:
+        if when == self.when and self.time >= 2:
+            self.inject(f"{when}: the pot holds {self.coins}.")
+            self.inject("It rains.")
+
+    def start_interval(self) -> None:
+        self._herald("start_interval")
+
+    def step(self) -> None:
+        self._herald("step")
+        super().step()
+
+    def start_step(self) -> None:
+        self._herald("start_step")
+
+    def next_stage(self, acted: list[Any]) -> list[Any]:
+        self._herald("next_stage")
+        return []
+
+    def end_step(self) -> None:
+        self._herald("end_step")
+
+
+HOOKS = ["start_interval", "step", "start_step", "next_stage", "end_step", "event", "late event"]
+
+
+def herald(when: str) -> type[HeraldModel]:
+    return type("Herald", (HeraldModel,), {"when": when, "__module__": __name__})
+
+
+def run_herald(when: str, log: Any, steps: int = 5, **options: Any) -> HeraldModel:
+    """Run a model that makes interventions, with one from outside that says the same as it does."""
+    model = herald(when)(rng=1, log=log, **options)
+    if not options.get("replay"):
+        model.interventions.schedule(3, "It rains.")
+    model.run_for(steps)
+    model.close()
+    return model
+
+
+def without_owner(log: Any) -> None:
+    """Leave out of a log what earlier versions did not write: whose an intervention was."""
+    with closing(sqlite3.connect(log)) as database, database:
+        (text,) = database.execute("SELECT value FROM manifest WHERE name = 'interventions'").fetchone()
+        rows = [{name: value for name, value in row.items() if name != "by"} for row in json.loads(text)]
+        database.execute("UPDATE manifest SET value = ? WHERE name = 'interventions'", (json.dumps(rows),))
+
+
+@pytest.mark.parametrize("is_earlier", [False, True])
+@pytest.mark.parametrize("when", HOOKS)
+def test_what_a_model_injects_itself_is_replayed_and_resumed(when: str, is_earlier: bool, tmp_path: Any) -> None:
+    whole = run_herald(when, tmp_path / "whole.sqlite")
+    run_herald(when, tmp_path / "run.sqlite", steps=4)
+    assert len(whole.interventions.log) > 2
+    if is_earlier:
+        without_owner(tmp_path / "whole.sqlite")
+        without_owner(tmp_path / "run.sqlite")
+    replayed = run_herald(when, tmp_path / "whole.sqlite", replay=True)
+    reopened = run_herald(when, tmp_path / "whole.sqlite")
+    resumed = run_herald(when, tmp_path / "run.sqlite")
+    assert {one.runlog.digest for one in (replayed, reopened, resumed)} == {whole.runlog.digest}
+    assert replayed.interventions.log == resumed.interventions.log == whole.interventions.log
+
+
+def test_an_event_that_a_script_schedules_is_repeated_by_a_replay_without_the_script(tmp_path: Any) -> None:
+    model = PotModel(2, rng=1, log=tmp_path / "run.sqlite")
+
+    def rain() -> None:
+        model.inject("It rains.")
+
+    model.schedule_event(rain, at=2.5)
+    model.run_for(4)
+    model.close()
+    replay = PotModel(2, rng=1, log=tmp_path / "run.sqlite", replay=True)
+    replay.run_for(4)
+    assert [(one.step, one.text) for one in replay.interventions.log] == [(3, "news for everyone: It rains.")]
+    assert replay.runlog.digest == model.runlog.digest
+
+
+def test_a_branch_makes_its_own_interventions_where_its_model_makes_them(tmp_path: Any) -> None:
+    run_herald("end_step", tmp_path / "run.sqlite")
+    sys.modules[__name__].Herald = herald("end_step")  # type: ignore[attr-defined]
+    with closing(branch(tmp_path / "run.sqlite", 3, inject=["A flood."], log=tmp_path / "branch.sqlite")) as fork:
+        fork.run()
+        made = [(one.step, one.text.removeprefix("news for everyone: ")) for one in fork.model.interventions.log]
+    assert [step for step, text in made if text == "A flood."] == [4]
+    assert [step for step, text in made if text == "It rains."] == [3, 3, 4, 5]
