@@ -22,5 +22,7 @@ USER teacher
 WORKDIR /home/teacher
 
 EXPOSE 8765
+HEALTHCHECK --interval=30s --timeout=10s --start-period=120s \
+    CMD ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 8765), 5).close()"]
 ENTRYPOINT ["mesa-llm", "classroom", "--host", "0.0.0.0", "--no-browser"]
 CMD ["social"]

@@ -208,8 +208,8 @@ def _value(name: str, text: str, parameter: Any, option: str) -> Any:
     if text[:1] in "[{" or text in ("null", "true", "false"):
         try:
             candidates.insert(0, json.loads(text))
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"{option} {name}={text}: this is not JSON: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{option} {name}={text:.200}: this is not JSON: {error}") from None
     fault = ""
     for candidate in candidates:
         try:
@@ -306,8 +306,8 @@ def intervention_in(text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"--inject {text}: this is not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--inject {text:.200}: this is not JSON: {error}") from None
 
 
 def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:

@@ -251,7 +251,7 @@ def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any
             continue
         try:
             values[name.strip()] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             values[name.strip()] = text
     return values
 

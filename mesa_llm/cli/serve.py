@@ -218,7 +218,7 @@ def with_endpoint(text: str, name: str, fields: Mapping[str, Any], file: str = "
     """
     try:
         present = tomllib.loads(text).get("endpoints", {}).get(name)
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
     key = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
     lines = [f"[endpoints.{key}]"]

@@ -46,7 +46,7 @@ def _values_in(pair: str, text: str) -> list[str]:
         return [one.strip() for one in text.split(",") if one.strip()]
     try:
         items: list[Any] = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"--vary {pair}: this is not a JSON list: {error}") from None
     return [item if isinstance(item, str) else json.dumps(item) for item in items]
 

@@ -18,8 +18,8 @@ from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.batches.stage import Batchable, Batched
 from mesa_llm.llm.budget import Budget, SharedBudget
-from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
-from mesa_llm.llm.keys import AddressSource, Keyring, Origin, environment
+from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, ollama_base, read_endpoints
+from mesa_llm.llm.keys import AddressSource, Keyring, Origin
 from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 from mesa_llm.llm.providers import is_provided, open_provided
@@ -41,9 +41,6 @@ MAX_TOGETHER = 1_000_000
 
 BATCH_ATTEMPTS = 2
 """Maximum number of batches in which one request is sent."""
-
-OLLAMA = "http://localhost:11434/v1"
-"""Base URL of Ollama, unless `OLLAMA_API_BASE` is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +327,7 @@ class Access:
             return AddressSource(None, Origin.LOG if is_recorded else Origin.PROVIDER, is_first=not is_auxiliary)
         if split_name(text)[1] is not None:
             return AddressSource(base, self._keys.origin_of(base, origin), is_first=not is_auxiliary)
-        is_ollama = text.startswith("ollama/") and base == _ollama()
+        is_ollama = text.startswith("ollama/") and base == ollama_base()
         return AddressSource(
             base, Origin.ENVIRONMENT if is_ollama else Origin.USER, None, False, not is_auxiliary, is_ollama
         )
@@ -419,14 +416,7 @@ class Access:
 
 
 def _at_ollama(model: str) -> dict[str, Any]:
-    return {"model": model.removeprefix("ollama/"), "api_base": _ollama()}
-
-
-def _ollama() -> str:
-    """Return the base URL of Ollama; its own programs write it without `/v1`."""
-    base = environment("OLLAMA_API_BASE") or OLLAMA
-    address = Address.of(base)
-    return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
+    return {"model": model.removeprefix("ollama/"), "api_base": ollama_base()}
 
 
 def _remote(

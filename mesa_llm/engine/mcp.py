@@ -25,6 +25,7 @@ from mesa_llm.engine.numbering import by_content
 from mesa_llm.engine.text import reason_text
 from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerError, TransportError
+from mesa_llm.llm.certificates import share_certificates
 from mesa_llm.llm.redaction import redaction_of
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec
 from mesa_llm.runlog.log import RunLog
@@ -372,6 +373,7 @@ async def _http_streams(server: ToolServer) -> AsyncGenerator[Any]:
         if not key:
             raise ConfigError(f"needs a key in the variable {server.key_env} of the environment")
         headers["Authorization"] = f"Bearer {key}"
+    share_certificates()
     timeout = httpx2.Timeout(server.timeout_s, read=MAX_READ_S)
     async with (
         httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_require_entrance]}) as client,

@@ -171,6 +171,8 @@ def runs_in(folder: Path | None) -> dict[str, RecordedRun]:
         return {name: RecordedRun(folder=file.parent, name=name, **table) for name, table in tables.items()}
     except ValidationError as error:
         raise ConfigError(f"{file}: {describe(error)}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: it is nested too deeply") from None
     except (tomllib.TOMLDecodeError, TypeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: {error}") from error
 

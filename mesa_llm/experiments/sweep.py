@@ -102,7 +102,7 @@ class SweepJob:
         """Return its row if the run is complete, else None."""
         try:
             row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(row, dict) or row.get("error") or not row.get("series", {}).keys() >= set(self.series):
             return None

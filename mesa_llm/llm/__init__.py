@@ -24,10 +24,13 @@ def open_simple(text: str) -> LLM | None:
 
         return scripted.RandomLLM() if name == "random" else scripted.TerminalHuman()
     if name == "local" or name.startswith("local:"):
+        from mesa_llm.llm.local.gguf import require_model
         from mesa_llm.llm.local.model import LocalLLM
         from mesa_llm.llm.local.profile import profile_of
 
         profile, path = profile_of(name)
+        if path is not None:
+            require_model(path)
         return LocalLLM(path, profile)
     if name.startswith("surrogate:"):
         from mesa_llm.llm.surrogate.model import open_surrogate

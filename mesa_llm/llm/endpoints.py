@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -50,7 +51,7 @@ class Endpoint(BaseModel):
     | `NAME`, with `api_base=` | `api_base` | `api_key=`, else `MESA_LLM_API_KEY` |
     | `NAME@URL` | `URL` | the same, if `URL` is at the host of `api_base=`; without `api_base=`, if it is in `llm=` |
     | name of an `Endpoint` | its `api_base`, or its model's provider | the one that `key_env` names |
-    | `ollama/NAME`, without `api_base=` | `OLLAMA_API_BASE`, else this machine | `api_key=`, if it is in `llm=` |
+    | `ollama/NAME`, without `api_base=` | `OLLAMA_API_BASE`, `OLLAMA_HOST`, or here | `api_key=`, if it is in `llm=` |
     | `PROVIDER/NAME` | `PROVIDER_API_BASE`, else the provider, by litellm | the same; else the provider's own |
 
     `OPENAI_API_KEY` goes to `https://api.openai.com` alone, however that is named, and for `openai/NAME` to
@@ -132,7 +133,7 @@ _ALIASES = {
 
 def provider_base(model: str) -> str | None:
     """Return the address that the environment sets for a litellm provider (`AZURE_API_BASE`, …), if any."""
-    if not any(name.endswith(("_API_BASE", "_BASE_URL")) for name in os.environ):
+    if not any(name.endswith(("_API_BASE", "_BASE_URL", "OLLAMA_HOST")) for name in os.environ):
         return None
     provider, slash, _ = model.partition("/")
     if not slash:
@@ -141,7 +142,56 @@ def provider_base(model: str) -> str | None:
     base = next(filter(None, (environment(f"{name}_API_BASE") for name in names)), "")
     if not base and provider == "openai":
         base = environment("OPENAI_BASE_URL")
+    if not base and provider in ("ollama", "ollama_chat") and environment("OLLAMA_HOST"):
+        base = ollama_base().removesuffix("/v1")
     return base or None
+
+
+OLLAMA = "http://localhost:11434/v1"
+"""Base URL of Ollama, unless `OLLAMA_API_BASE` or `OLLAMA_HOST` is set."""
+
+
+def ollama_base() -> str:
+    """Return the base URL of Ollama: of `OLLAMA_API_BASE`, of `OLLAMA_HOST` as Ollama's own programs read it, or here.
+
+    Raises:
+        ConfigError: If the variable holds no address; the message names it.
+    """
+    variable = "OLLAMA_API_BASE" if environment("OLLAMA_API_BASE") else "OLLAMA_HOST"
+    text = environment(variable).strip("\"' ")
+    if not text:
+        return OLLAMA
+    try:
+        base = _ollama_url(text) if variable == "OLLAMA_HOST" else text.rstrip("/")
+        address = Address.of(base)
+    except (ConfigError, ValueError):
+        shown = text.rpartition("@")[2]
+        raise ConfigError(
+            f"{variable} holds {shown!r}, which is no address; write it as in 127.0.0.1:11434 or "
+            "http://gpu.example:11434, or unset it"
+        ) from None
+    is_whole = address.base != address.origin if variable == "OLLAMA_API_BASE" else base.endswith("/v1")
+    return base if is_whole else f"{base}/v1"
+
+
+def _ollama_url(text: str) -> str:
+    """Return the URL in `OLLAMA_HOST`: a host, with or without scheme, port and path.
+
+    Raises:
+        ValueError: If its port is no number.
+    """
+    scheme, _, rest = text.rpartition("://")
+    host_and_port, slash, path = rest.partition("/")
+    if host_and_port.count(":") > 1 and not host_and_port.startswith("["):  # IPv6
+        host_and_port = f"[{host_and_port}]"
+    url = urlsplit(f"//{host_and_port}")
+    host = url.hostname or "localhost"
+    if host in ("0.0.0.0", "::", "*"):  # what a server listens at, where no client can connect to
+        host = "localhost"
+    port = url.port or {"http": 80, "https": 443}.get(scheme.lower(), 11434)
+    user = f"{url.netloc.rpartition('@')[0]}@" if "@" in url.netloc else ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme.lower() or 'http'}://{user}{host}:{port}{slash}{path}".rstrip("/")
 
 
 class EndpointFile(NamedTuple):
@@ -186,6 +236,8 @@ def read_endpoints(path: Path | None = None) -> EndpointFile:
     try:
         content = path.read_bytes()
         tables = tomllib.loads(content.decode("utf-8-sig"))
+    except RecursionError:
+        raise ConfigError(f"{path} cannot be read: it is nested too deeply") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     if unknown := sorted(set(tables) - {"endpoints"}):

@@ -27,6 +27,7 @@ from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.stage import BatchForm, post
+from mesa_llm.llm.certificates import share_certificates
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.openai.connection import Response
@@ -325,6 +326,7 @@ def load() -> tuple[Any, type[Exception]]:
     Returns:
         The package, and the base class of its exceptions.
     """
+    share_certificates()
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     import litellm

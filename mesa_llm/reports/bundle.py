@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import secrets
 import shutil
 import stat
 import sys
@@ -127,15 +128,21 @@ class Bundle:
         return private_data(paths, self.folder, self.folder / LOG)
 
     def write(self, target: Path) -> int:
-        """Write the archive, replacing the target, and return its size in bytes.
+        """Write the archive, replacing the target unless that is a link, and return its size in bytes.
 
         Raises:
             ConfigError: If a file holds a key, or the archive cannot be written.
         """
         require_no_keys(self._paths(), self.folder, self.folder / LOG)
-        partial = target.with_name(f"{target.name}.part")
+        if target.is_symlink():
+            raise ConfigError(
+                f"{str(target)!r} is a link, which would be replaced; name the file itself, or another one"
+            )
+        partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("xb"):  # a link of this name is not followed
+                pass
             with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
                 for path in self._paths():
                     entry = zipfile.ZipInfo(path.relative_to(self.folder).as_posix(), _TIME)

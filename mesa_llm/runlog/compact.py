@@ -32,6 +32,9 @@ MAX_BYTES = 200_000_000
 _MAGIC = b"\x1f\x8b"
 """First bytes of a gzip file."""
 
+SQLITE = b"SQLite format 3\x00"
+"""First bytes of a database."""
+
 
 def is_compact(path: Path) -> bool:
     """Check whether a file is a compact log, by its first bytes.
@@ -55,6 +58,9 @@ def unpacked(path: Path) -> sqlite3.Connection:
             contents = file.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ConfigError(f"{str(path)!r} is damaged: {error}") from error
+    if not contents.startswith(SQLITE):
+        found = "nothing" if not contents else "no database"
+        raise ConfigError(f"{str(path)!r} cannot be used as a run log: unpacked, it holds {found}; get the file again")
     if len(contents) > MAX_BYTES:
         raise ConfigError(
             f"{str(path)!r} holds more than {MAX_BYTES:,} bytes; unpack it with gunzip, and open the file that results"

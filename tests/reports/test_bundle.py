@@ -277,6 +277,14 @@ def test_a_key_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "horse" not in done.stderr
 
 
+def test_a_link_in_place_of_the_file_is_not_replaced(made: Any, tmp_path: Path) -> None:
+    (tmp_path / "study.zip").symlink_to(tmp_path / "elsewhere.zip")
+    with pytest.raises(ConfigError, match=r"study\.zip' is a link"):
+        made()
+    assert (tmp_path / "study.zip").is_symlink()
+    assert not (tmp_path / "elsewhere.zip").exists()
+
+
 # -- bundles of others
 
 

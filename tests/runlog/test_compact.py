@@ -74,3 +74,10 @@ def test_a_damaged_or_foreign_compact_file_is_refused(log, monkeypatch) -> None:
     monkeypatch.setattr(compact, "MAX_BYTES", 1000)
     with pytest.raises(ConfigError, match="holds more than 1,000 bytes"):
         Recording.read(compacted(log))
+
+
+@pytest.mark.parametrize("content", [b"", b"no database"])
+def test_a_compressed_file_that_holds_no_log_says_so(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "run.sqlite.gz").write_bytes(gzip.compress(content))
+    with pytest.raises(ConfigError, match="unpacked, it holds no"):
+        compact.unpacked(tmp_path / "run.sqlite.gz")

@@ -182,6 +182,8 @@ def read_claims(file: str | Path, model: type[LLMModel]) -> list[AuditClaim]:
     """
     try:
         document = tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
+    except RecursionError:
+        raise ConfigError(f"{file}: it is nested too deeply") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: the claims cannot be read: {error}") from error
     written = document.get("claims")

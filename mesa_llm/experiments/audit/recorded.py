@@ -82,6 +82,8 @@ def declared_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
         declared = _Declaration.model_validate(document.get("audit"))
     except ValidationError as error:
         raise ConfigError(f"{file}: {describe(error)}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: it is nested too deeply") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: {error}") from error
     return audit_setup(model, read_claims(file, model), folder=folder, **declared.model_dump())

@@ -121,7 +121,7 @@ def read_reference(path: str | Path) -> Reference:
         written: Any = json.loads(path.read_bytes()) if path.suffix.lower() == ".json" else None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not JSON: {error}; {wanted}") from error
     if isinstance(written, dict):
         for name, value in cast("dict[str, Any]", written).items():

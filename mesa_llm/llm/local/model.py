@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
-from mesa_llm.llm.local.gguf import context_of
+from mesa_llm.llm.local.gguf import context_of, require_model
 from mesa_llm.llm.local.prefix import beginning, is_kept_safely
 from mesa_llm.llm.local.probabilities import TOP_TOKENS, with_probabilities
 from mesa_llm.llm.local.profile import KNOWN, PREFIX, SMALLEST, Profile
@@ -249,6 +249,7 @@ def load(path: Path, profile: Profile) -> tuple[Any, int]:
     if not path.is_file():
         known = ", ".join(KNOWN)
         raise ConfigError(f"there is no model file {str(path)!r}; give a GGUF file, or one of {known}")
+    require_model(path)
     try:
         native: Any = importlib.import_module("xllamacpp")
     except ModuleNotFoundError as error:

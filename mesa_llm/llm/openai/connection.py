@@ -1,25 +1,23 @@
 """Sends POST requests to one address over connections that stay open, and reads responses within bounds.
 
 The client is libcurl, through `pycurl` (see `mesa_llm.llm.openai.curl_transfers`): it takes a few dozen µs of processor
-time per request, works again after a fork, and respects `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows
-no redirects, asks for no compression, and reads no `.netrc`.
+time per request, works again after a fork, and respects `HTTPS_PROXY`, `NO_PROXY` and the variables that name trusted
+certificates. Here it follows no redirects, asks for no compression, and reads no `.netrc`.
 """
 
 from __future__ import annotations
 
 import os
-import ssl
-import sys
 import weakref
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
-import certifi
 import pycurl
 
 from mesa_llm.errors import BadReply
-from mesa_llm.llm.openai.curl_transfers import Transfers, libcurl
+from mesa_llm.llm.certificates import CERTIFICATE_ADVICE, curl_options
+from mesa_llm.llm.openai.content_coding import unpacked
+from mesa_llm.llm.openai.curl_transfers import Transfers
 from mesa_llm.llm.openai.errors import wait_in_headers
 
 MAX_IDLE_S = 30
@@ -30,6 +28,12 @@ CONNECT_TIMEOUT_S = 10.0
 
 _NOT_SENT = (pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_RESOLVE_PROXY)
 """Errors of libcurl before anything was sent."""
+
+_UNTRUSTED = (pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE)
+"""Errors of libcurl about certificates, before anything was sent."""
+
+PLAIN_START, PLAIN_END = b'{["d: \r\n', b'}]" \r\n'
+"""First and last bytes of JSON and of server-sent events, which are surely not compressed."""
 
 PROXY_WANTS_PASSWORD = 407
 """HTTP status of a proxy that requires authentication."""
@@ -150,9 +154,24 @@ class _Exchange:
 
     @property
     def response(self) -> Response:
-        status = self._status
+        status, body = self._status, b"".join(self._parts)
+        if not (body[:1] in PLAIN_START and body[-1:] in PLAIN_END):
+            body = self._unpacked(body, status)
         retry_after = wait_in_headers(self._headers()) if status >= 400 else None
-        return Response(status, retry_after, b"".join(self._parts))
+        return Response(status, retry_after, body)
+
+    def _unpacked(self, body: bytes, status: int) -> bytes:
+        """Unpack a body that does not look like JSON, if it is compressed."""
+        is_success = 200 <= status < 300
+        try:
+            body = unpacked(body, self._headers().get("content-encoding", ""), self._max_reply_bytes)
+        except (BadReply, ConnectionError) as error:
+            if is_success:
+                raise
+            return str(error).encode()
+        if is_success and len(body) > self._max_reply_bytes:
+            raise self._too_long()
+        return body
 
     def _headers(self) -> dict[str, str]:
         """Return the headers of the response, with names in lower case."""
@@ -162,7 +181,7 @@ class _Exchange:
     def end(self, code: int, message: str) -> Response:
         """Return what arrived of a response that libcurl gave up, or raise the reason."""
         if code == pycurl.E_WRITE_ERROR and 200 <= self._status < 300:
-            raise BadReply(f"the reply is longer than {self._max_reply_bytes} bytes; lower max_tokens")
+            raise self._too_long()
         if code == pycurl.E_WRITE_ERROR:
             return self.response
         if code == pycurl.E_OPERATION_TIMEDOUT:
@@ -171,7 +190,12 @@ class _Exchange:
             return Response(PROXY_WANTS_PASSWORD, None, message.encode())
         if code in _NOT_SENT:
             raise ConnectionRefusedError(message)
+        if code in _UNTRUSTED:
+            raise ConnectionRefusedError(f"{message}; {CERTIFICATE_ADVICE}")
         raise ConnectionError(message or f"libcurl gave up on what came (error {code})")
+
+    def _too_long(self) -> BadReply:
+        return BadReply(f"the reply is longer than {self._max_reply_bytes} bytes; lower max_tokens")
 
     @property
     def _status(self) -> int:
@@ -196,19 +220,8 @@ def _options(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[int
         pycurl.MAXAGE_CONN: MAX_IDLE_S,
         pycurl.CONNECTTIMEOUT_MS: int(1000 * CONNECT_TIMEOUT_S),
         pycurl.TIMEOUT_MS: max(1, int(1000 * min(timeout_s, 1e6))),
-        **_trusted(),
+        **(curl_options() if url.lower().startswith("https:") else {}),
     }
-
-
-@cache
-def _trusted() -> dict[int, Any]:
-    """Return libcurl's options for trusted certificates: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's."""
-    file, folder = (os.environ.get(name, "").strip() for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-    if file or folder:
-        return {option: path for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)) if path}
-    if sys.platform in ("win32", "darwin"):
-        return {pycurl.CAINFO: certifi.where(), pycurl.SSL_OPTIONS: libcurl.SSLOPT_NATIVE_CA}
-    return {pycurl.CAINFO: ssl.get_default_verify_paths().cafile or certifi.where()}
 
 
 _CONNECTIONS: weakref.WeakSet[Connections] = weakref.WeakSet()

@@ -328,7 +328,7 @@ def intervention_of(kind: str, text: str, target: str) -> Intervention:
         world, _, name = target.rpartition(".")
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = text
         return Change(variable=name, value=value, world=world)
     agent = target.removeprefix("agent ").partition(":")[0]
