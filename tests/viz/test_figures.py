@@ -13,6 +13,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as PlainFigure
@@ -29,6 +30,7 @@ from mesa_llm.viz.render.figures import cost_charts, enlarge, measure_chart, mea
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.matplotlib_charts import charts_in
 from mesa_llm.viz.render.network import lay_out, network_scene, spots_on
+from mesa_llm.viz.render.scenes import SpaceScene
 from mesa_llm.viz.render.style import COLOURS, Figure, dark_of, literal, picture_of
 from tests.browser.apps.village import Village
 from tests.processes import run
@@ -306,3 +308,24 @@ def test_every_number_that_a_model_collects_is_drawn_and_all_that_its_page_draws
         assert charts, f"{draw.__name__} is a picture on the page"
         for chart in charts:
             assert not isinstance(chart, Chart) or json.dumps(chart.data(), allow_nan=False)
+
+
+@pytest.mark.parametrize("given", [list, np.array, pd.Series, lambda values: dict(enumerate(values))])
+def test_a_chart_keeps_what_it_was_given_when_its_owner_goes_on(given) -> None:
+    live = given([1.0, 2.0])
+    names = ["a", "b"]
+    chart = Chart(title="Bids", series=[ChartSeries(values=live, low=live, high=live, at=live)], names=names)
+    before = chart.data()
+    live[0] = 7.0
+    names.append("c")
+    assert chart.data() == before
+    assert chart != Chart(title="Bids", series=[ChartSeries(values=live, low=live, high=live, at=live)], names=names)
+    assert chart.data()["series"][0]["points"][0][1] == 1.0
+
+
+def test_a_scene_keeps_what_it_was_given_when_its_owner_goes_on() -> None:
+    fills, corners = ["#000000"], [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
+    scene = SpaceScene(title="Field", width=1, height=1, fills=fills, cells=[1], polygons=[corners])
+    fills[0] = "#ffffff"
+    corners.clear()
+    assert (scene.fills, len(scene.corners[0])) == (["#000000"], 3)

@@ -6,7 +6,7 @@ import csv
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from typing import Any, Literal
@@ -90,6 +90,10 @@ class ChartSeries:
     agents: Sequence[int] = ()
     """Mesa `unique_id` of the agent that each bar or point stands for; a click opens it. Empty: none."""
 
+    def __post_init__(self) -> None:
+        """Copy what is given, as its owner may go on to change it, and a page draws only what differs from before."""
+        copy_sequences(self, "values", "at", "colours", "low", "high", "labels", "agents")
+
     @property
     def places(self) -> list[float]:
         """Place of each value."""
@@ -147,6 +151,10 @@ class Chart:
 
     note: str = ""
     """What has to be said to read it; empty: nothing."""
+
+    def __post_init__(self) -> None:
+        """Copy what is given; see `ChartSeries`."""
+        copy_sequences(self, "series", "names")
 
     def __repr__(self) -> str:
         return f"Chart({self.title!r})"
@@ -296,6 +304,20 @@ class Chart:
 
     def _repr_png_(self) -> bytes:
         return picture_of(self.figure())
+
+
+def copy_sequences(record: object, *names: str) -> None:
+    """Replace sequences in the fields of a frozen record by lists of their own; a tuple cannot change, and stays.
+
+    Args:
+        record: The record, while it is made.
+        names: Names of the fields: lists, arrays, columns of a table, the values of a mapping, or what can be counted.
+    """
+    for name in names:
+        given = getattr(record, name)
+        if type(given) is not tuple:
+            values: Any = given.values() if isinstance(given, Mapping) else given
+            object.__setattr__(record, name, values.tolist() if isinstance(values, np.ndarray) else list(values))
 
 
 def _finite(values: Iterable[float | None]) -> list[float | None]:

@@ -16,6 +16,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Affine2D
 
 from mesa_llm.viz.render.agents import short_name
+from mesa_llm.viz.render.charts import copy_sequences
 from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, MAX_LINE, Figure, literal, picture_of
 
 TIE, NEW_TIE = "#94a3b8", COLOURS[2]
@@ -139,6 +140,12 @@ class SpaceScene:
 
     note: str = ""
     """What has to be said to read it; empty: nothing."""
+
+    def __post_init__(self) -> None:
+        """Copy what is given; see `ChartSeries`."""
+        copy_sequences(self, "agents", "polygons", "fills", "cells", "ties", "new_ties", "texts", "legend")
+        if self.polygons:
+            object.__setattr__(self, "polygons", [tuple(map(tuple, corners)) for corners in self.polygons])
 
     @property
     def corners(self) -> list[Sequence[tuple[float, float]]]:
