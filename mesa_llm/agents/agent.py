@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 import mesa
 
-from mesa_llm.agents.conversion import check_components, enter
+from mesa_llm.agents.conversion import check_components, enter, replaced_step_warning
 from mesa_llm.agents.deliberation import DeliberationMixin
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.memory_maintenance import maintain_memories
@@ -23,7 +24,7 @@ from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.answers import SCALARS, plain_answer, written_answer
-from mesa_llm.engine.plain import StepLog, engine_of
+from mesa_llm.engine.plain import StepLog, engine_of, require_model
 from mesa_llm.engine.setup import require_methods
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory, WindowMemory
@@ -32,6 +33,8 @@ from mesa_llm.space import describe_surroundings
 from mesa_llm.tools.tool import hidden_methods, marked_methods
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import Receiver, unit_of
+
+logger = logging.getLogger(__name__)
 
 A = TypeVar("A", bound="Mind")
 
@@ -78,6 +81,8 @@ class LLMMixin(DeliberationMixin):
         steps = next(kind for kind in cls.__mro__ if "step" in vars(kind))
         if not issubclass(steps, LLMMixin):
             cls.step = LLMMixin.step
+            if steps is not mesa.Agent and (warning := replaced_step_warning(cls, steps)):
+                logger.warning(warning)
 
     def __repr__(self) -> str:
         """Return the class, id and name."""
@@ -310,10 +315,12 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
                 each agent.
 
         Raises:
-            ConfigError: If an agent has another class, or a component is unknown.
+            ConfigError: If an agent has another class, a component is unknown, or no provider is known for `llm`.
         """
         check_components(components)
         living = list(agents)
+        for model in dict.fromkeys(agent.model for agent in living):
+            require_model(model, components.get("llm"))
         for agent in living:
             if cls.__base__ is not type(agent):
                 body = type(agent).__name__
@@ -321,6 +328,11 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
                     raise ConfigError(
                         f"agent {agent.unique_id} is a {body} and is converted already; set its llm, config, memory or "
                         "tools, or create a new model"
+                    )
+                if (base := cls.__base__) in set(map(type, living)):
+                    raise ConfigError(
+                        f"{body} cannot become {cls.__name__}, as {base.__name__} can; convert these alone: "
+                        f"{cls.__name__}.enter(model.agents_by_type[{base.__name__}], …)"
                     )
                 raise ConfigError(f"{body} cannot become {cls.__name__}; write class {cls.__name__}({body}, Mind)")
         return [enter(cls, agent, components) for agent in living]

@@ -5,8 +5,12 @@ Mesa stores a model's agents by class in its own mapping. Only this module repla
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Iterable, Mapping
 from random import Random
+from textwrap import dedent
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mesa.agentset import AgentSet
@@ -165,6 +169,47 @@ def equip(agent: Any, components: Mapping[str, Any]) -> None:
     agent.config = cast("Any", config(agent) if callable(config) else config)
     agent.memory = open_memory(components.get("memory"))
     agent.tools = checked_tools(components.get("tools", ()))
+
+
+def replaced_step_warning(kind: type, body: type) -> str:
+    """Return what no longer happens when agents decide in place of their Mesa class's own step; empty: nothing.
+
+    Args:
+        kind: The LLM agent class.
+        body: The class whose `step` is replaced.
+    """
+    try:
+        definition: ast.AST = ast.parse(dedent(inspect.getsource(vars(body)["step"])))
+    except (OSError, TypeError, SyntaxError):  # defined where there is no source
+        lost, does = [], ""
+    else:
+        own = {name for function in vars(kind).values() for name in _names_in(function)} | set(vars(kind))
+        lost = [name for name in _done_to_self(definition) if name.removesuffix("()") not in own]
+        does = f" It changed or called {', '.join(lost)}, which {kind.__name__} does not."
+        if not lost:
+            return ""
+    return (
+        f"{body.__name__}.step() no longer runs: {kind.__name__} decides in its place.{does} To keep it, write in "
+        f"{kind.__name__}: def step(self): {body.__name__}.step(self); Mind.step(self)"
+    )
+
+
+def _names_in(function: object) -> tuple[str, ...]:
+    return function.__code__.co_names if isinstance(function, FunctionType) else ()
+
+
+def _done_to_self(definition: ast.AST) -> list[str]:
+    """Return the attributes of `self` that a method sets, and the methods of `self` that it calls."""
+    done: dict[str, None] = {}
+    for node in ast.walk(definition):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                done[f"{name}()"] = None
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                done[name] = None
+            case _:
+                pass
+    return list(done)
 
 
 def _is_bare(agent: Any) -> bool:

@@ -14,7 +14,7 @@ from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.answers import answer_schema
-from mesa_llm.engine.decision import NOT_ASKED, Query, decide
+from mesa_llm.engine.decision import FORCED, NOT_ASKED, Query, decide
 from mesa_llm.engine.foreign import ForeignCall, recorded
 from mesa_llm.engine.numbering import Numbering
 from mesa_llm.engine.parsing import check_decision
@@ -185,7 +185,7 @@ class DeliberationMixin:
             decision = self.checked(await deciding, seen, self.opened.name)
         except TransportError as error:
             return Failure(self.unique_id, str(error), type(error).__name__, self.opened.name)
-        is_unrecorded = numbers is not None and numbers.n_requests == n_before and decision.by != "rule"
+        is_unrecorded = numbers is not None and numbers.n_requests == n_before and decision.by not in ("rule", FORCED)
         if is_unrecorded and self.opened.is_language_model:
             engine_of(self.model).warn_once(unrecorded_warning(whose))
         return decision
@@ -258,8 +258,10 @@ class DeliberationMixin:
             agent.require_actions()
             if not (agent._takes_answers or ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions):
                 engine.warn_once(no_action_warning(type(self)))
-            text, reading = "There is no action that could be done now.", NOT_ASKED if opened.is_language_model else ""
-            return Decision(self.unique_id, text=text, by=opened.name, reading=reading)
+            text, by, reading = "There is no action that could be done now.", opened.name, ""
+            if opened.is_language_model:
+                by, reading = FORCED if engine.runlog.request_version > 3 else by, NOT_ASKED
+            return Decision(self.unique_id, text=text, by=by, reading=reading)
         if agent.servers and opened.is_language_model:
             box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)
         elif self.now == 1 and seen.options and seen.answer is None and not agent.servers:

@@ -21,7 +21,7 @@ from mesa_llm.llm.budget import Budget, SharedBudget
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, ollama_base, read_endpoints
 from mesa_llm.llm.keys import AddressSource, Keyring, Origin
 from mesa_llm.llm.limits import Limits
-from mesa_llm.llm.protocol import LLM, Capabilities, Closable
+from mesa_llm.llm.protocol import LLM, Capabilities, Closable, require_llm
 from mesa_llm.llm.providers import is_provided, open_provided
 from mesa_llm.llm.redaction import Redacted, environment_keys
 from mesa_llm.llm.retry import Refusals, Retry
@@ -191,7 +191,20 @@ class Access:
         if isinstance(llm, str) and llm.strip() == "rule":
             return
         self.open(llm)
-        if isinstance(llm, str) and open_simple(llm) is None and not is_provided(llm):
+        self.require_known(llm)
+
+    def require_known(self, llm: str | LLM) -> None:
+        """Check that a language model's provider is known; may load litellm, but sends and opens nothing.
+
+        Args:
+            llm: Model string or transport that agents think with.
+
+        Raises:
+            ConfigError: If it is neither, or the provider is unknown.
+        """
+        if not isinstance(llm, str):
+            require_llm(llm)
+        elif llm.strip() != "rule" and open_simple(llm) is None and not is_provided(llm):
             self.require_provider(llm)
 
     def require_provider(self, text: str, *, is_auxiliary: bool = False) -> None:

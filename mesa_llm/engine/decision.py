@@ -63,6 +63,9 @@ ASKED_AGAIN = "asked again"
 NOT_ASKED = "not asked"
 """Stands in place of how a reply was read, if no request was sent because only one decision was possible."""
 
+FORCED = "forced"
+"""Who has decided where only one decision was possible, and nobody was asked."""
+
 DECLINED = "declined"
 """End of the description of how a reply was read, if it cannot be used and refuses the task in words."""
 
@@ -112,6 +115,9 @@ class Query:
 
     drops_spent_tools: bool = True
     """Whether tools that have nothing more to say are not offered again; False for recordings from before."""
+
+    forced_by: str = FORCED
+    """Who decides if only one decision is possible; the language model's name for recordings from before."""
 
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
@@ -237,7 +243,7 @@ def _only_decision(query: Query) -> Decision | None:
         return None
     if not isinstance(decision, Decision):
         return None
-    agent, origin = request.salt.agent, (request.model, (), seen.label, decision.is_null, NOT_ASKED)
+    agent, origin = request.salt.agent, (query.forced_by, (), seen.label, decision.is_null, NOT_ASKED)
     return Decision(agent, decision.actions, decision.answer, "", *origin)
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, ca
 
 from mesa_llm._deprecated import deprecated_attribute
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.access import EngineOptions, OpenedModel
+from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
 from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.allowance import Allowances
-from mesa_llm.engine.decision import ASKED_AGAIN, NOT_ASKED, Query, is_declined
+from mesa_llm.engine.decision import ASKED_AGAIN, FORCED, NOT_ASKED, Query, is_declined
 from mesa_llm.engine.event_loop import EventLoop, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
@@ -269,6 +269,11 @@ class Engine:
 
     # -- asking
 
+    @property
+    def access(self) -> Access:
+        """The connections to its language models."""
+        return self._models.access
+
     def allow(self, allowances: Mapping[Any, Any] | None) -> None:
         """Set what agents may spend; see `Allowances`.
 
@@ -316,6 +321,7 @@ class Engine:
         """
         query = Query(opened.transport, seen, box, request, reasoning=reasoning, tracebacks=self._recorder.tracebacks)
         query.drops_spent_tools = self.runlog.request_version > 2
+        query.forced_by = FORCED if self.runlog.request_version > 3 else request.model
         query.presentation = self.presentation
         query.aliases = None if self._aliases is None else self._aliases()
         if (parser := self._models.parser) is not None:

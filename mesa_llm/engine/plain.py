@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from mesa_llm._deprecated import with_current_options
-from mesa_llm.engine.access import EngineOptions
+from mesa_llm.engine.access import Access, EngineOptions
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
@@ -168,6 +169,18 @@ def engine_of(model: Model[Any, Any]) -> Engine:
             "none of which is copied; connect() the copy, too, before its agents think"
         )
     return engine or connect(model)
+
+
+def require_model(model: Model[Any, Any], llm: str | LLM | None) -> None:
+    """Check that a language model can be asked, before agents of a Mesa model think with it; a replay asks nobody.
+
+    Raises:
+        ConfigError: If it is no language model, or no provider is known for it.
+    """
+    engine = Engine.of(model)
+    if llm is None or (engine is not None and engine.runlog.mode == "replay"):
+        return
+    (Access() if engine is None else engine.access).require_known(llm)
 
 
 def _identity(model: Model[Any, Any], run_seed: int) -> Mapping[str, Any]:

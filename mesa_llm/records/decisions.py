@@ -154,7 +154,8 @@ class Decision:
     """What the model wrote besides actions or answer, such as its reasons."""
 
     by: str = ""
-    """Decider: a model string, `rule`, `random`, `human` or `outside`."""
+    """Decider: a model string, `rule`, `random`, `human`, `outside`, or `forced` (nobody was asked, as only
+    one decision was possible)."""
 
     keys: tuple[str, ...] = ()
     """Keys of the requests that led to it, in order."""

@@ -1,12 +1,15 @@
 """Agents of Mesa's own models that get a mind: counted, activated, born and removed as before."""
 
+from typing import Any
+
+import mesa
 import pytest
-from mesa.examples.advanced.wolf_sheep.agents import Sheep
+from mesa.examples.advanced.wolf_sheep.agents import Sheep, Wolf
 from mesa.examples.advanced.wolf_sheep.model import WolfSheep, WolfSheepScenario
 
-from mesa_llm import ConfigError, Mind, Observation, ToolCall, action
+from mesa_llm import ConfigError, LLMAgent, Mind, Observation, ToolCall, action
 from mesa_llm.agents.conversion import AgentsByType
-from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.plain import connect, engine_of
 
 
 class Ewe(Sheep, Mind):
@@ -102,3 +105,75 @@ def test_a_selection_of_agents_that_entered_can_be_changed_without_a_change_to_t
     chosen = model.agents_by_type[Ewe].select(at_most=2)
     chosen.discard(next(iter(chosen)))
     assert (len(chosen), len(model.agents_by_type[Ewe]), len(model.agents_by_type[Sheep])) == (1, 10, 10)
+
+
+def test_those_that_can_be_converted_are_named_among_agents_of_several_classes() -> None:
+    model = WolfSheep(WolfSheepScenario(width=8, height=8, initial_sheep=3, initial_wolves=2, rng=1))
+    with pytest.raises(
+        ConfigError, match=r"cannot become Ewe, as Sheep can.*Ewe\.enter\(model\.agents_by_type\[Sheep\]"
+    ):
+        Ewe.enter(model.agents)
+    with pytest.raises(ConfigError, match=r"Wolf cannot become Ewe; write class Ewe\(Wolf, Mind\)"):
+        Ewe.enter(model.agents_by_type[Wolf])
+
+
+@pytest.mark.parametrize(
+    ("llm", "fault"),
+    [
+        ("randm", "no provider is known for llm='randm'"),
+        ("nosuch/model", "no provider"),
+        ("", "is empty"),
+        (7, "got 7"),
+    ],
+)
+def test_a_language_model_that_does_not_exist_is_refused_when_agents_enter(llm, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        flock(llm=llm)
+
+
+def test_a_name_that_an_endpoint_knows_may_enter(tmp_path) -> None:
+    for replay in (False, True):
+        model = WolfSheep(WolfSheepScenario(width=8, height=8, initial_sheep=2, initial_wolves=1, rng=1))
+        where: Any = {} if replay else {"api_base": "http://localhost:1/v1"}
+        connect(model, log=tmp_path / "run.sqlite", replay=replay, **where)
+        Ewe.enter(model.agents_by_type[Sheep], llm="mymodel")
+
+
+class Prisoner(mesa.Agent):
+    """Serves a sentence."""
+
+    sentence = 3
+
+    def step(self) -> None:
+        if self.sentence:
+            self.sentence -= 1
+        self.look()
+        self.move()
+
+    def look(self) -> None:
+        """Look around."""
+
+    def move(self) -> None:
+        """Move."""
+
+
+def test_what_no_longer_runs_of_a_step_that_thinking_replaces_is_said(caplog) -> None:
+    kind = type("Thinker", (Prisoner, Mind), {"move": action(lambda self: "Moved.")})
+    assert issubclass(kind, Mind)
+    (said,) = caplog.messages
+    assert "Prisoner.step() no longer runs: Thinker decides in its place" in said
+    assert "It changed or called look(), sentence, which Thinker does not" in said
+    assert "def step(self): Prisoner.step(self); Mind.step(self)" in said
+
+
+@pytest.mark.parametrize(
+    ("bases", "own"),
+    [
+        ((Prisoner, Mind), {"step": lambda self: (Prisoner.step(self), Mind.step(self))}),
+        ((mesa.Agent, Mind), {}),
+        ((LLMAgent,), {}),
+    ],
+)
+def test_nothing_is_said_where_no_step_is_lost(bases, own, caplog) -> None:
+    type("Thinker", bases, own)
+    assert caplog.messages == []

@@ -325,6 +325,18 @@ def test_a_choice_of_one_is_made_without_a_request() -> None:
     model.run_for(3)
     assert (model.agents[0].saved, model.usage.calls, model.engine.not_asked) == (3, 1, 2)
     assert list(model.runlog.decisions()["reading"]) == ["not asked", "not asked", "tool call"]
+    assert list(model.runlog.decisions()["by"]) == ["forced", "forced", "ScriptedLLM"]
+
+
+def test_an_earlier_log_is_repeated_with_the_model_named_that_was_not_asked(tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    for is_replay in (False, True):
+        with closing(SavingModel(llm=ScriptedLLM(saving), rng=1, log=log, replay=is_replay)) as model:
+            if not is_replay:
+                model.runlog.request_version = 3
+                model.runlog.begin(model.runlog.manifest, {})
+            model.run_for(3)
+            assert set(model.runlog.decisions()["by"]) == {"ScriptedLLM"}
 
 
 @pytest.mark.parametrize("reasoning", ["inline", "first"])

@@ -276,7 +276,12 @@ def decider(by: str) -> str:
     """Return a label for whoever decided."""
     if is_surrogate(by):
         return f"a surrogate ({by.removeprefix(PREFIX)})"
-    return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
+    return {
+        "rule": "the rule twin",
+        "random": "chance",
+        "human": "a person",
+        "forced": "nobody, as one choice was left",
+    }.get(by, by)
 
 
 def shortened(text: str) -> str:
