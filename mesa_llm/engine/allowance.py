@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -75,6 +75,10 @@ class Allowances:
     def __bool__(self) -> bool:
         """Check whether there are any."""
         return bool(self._by_name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the agent ids and names of classes."""
+        return iter(self._by_name)
 
     def charge(self, agent_id: int, used: Usage) -> None:
         """Add the usage of a reply.

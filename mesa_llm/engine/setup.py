@@ -11,6 +11,7 @@ from typing import Any
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import ToolSpec
+from mesa_llm.text import suggestion
 
 
 def require_minds(agents: Iterable[Any]) -> None:
@@ -76,6 +77,34 @@ def require_parts(model: Any, parts: Mapping[str, type]) -> None:
                 f"{type(model).__name__}.{name} is {value!r:.60}, where the model keeps its {part.__name__}; give "
                 "the attribute another name"
             )
+
+
+def require_names(option: str, names: Iterable[Any], agents: Iterable[Any], thinking: type) -> None:
+    """Check that a choice by agent or class names some that exist, so that no misspelt one falls back to the rest.
+
+    Args:
+        option: Name of the option, for the message.
+        names: Ids of agents, names of their classes, shares of them (`2/3`), or `*`.
+        agents: The agents of the model.
+        thinking: Class of all agents that think; a class of which there are no agents yet may be named too.
+
+    Raises:
+        ConfigError: If one of the names is of no agent and no class.
+    """
+    kinds = {type(agent) for agent in agents if isinstance(agent, thinking)}
+    present = {kind.__name__ for kind in kinds}
+    bases = {base.__name__ for kind in kinds for base in kind.__mro__} - present
+    for name in map(str, names):
+        if name == "*" or name in present or all(part.isdecimal() for part in name.split("/", 1)):
+            continue
+        if name in bases or name not in _names_below(thinking):
+            hint = suggestion(name, present) or f"; classes are {', '.join(sorted(present))}"
+            raise ConfigError(f"{option} names {name!r}, which is no agent's id and no agent's own class{hint}")
+
+
+def _names_below(kind: type) -> set[str]:
+    """Return the names of all classes that inherit from a class."""
+    return {name for below in kind.__subclasses__() for name in (below.__name__, *_names_below(below))}
 
 
 def no_action_warning(kind: type) -> str:

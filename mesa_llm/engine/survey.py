@@ -22,7 +22,7 @@ from mesa_llm.engine.setup import require_minds
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.prompts import prompts_of
+from mesa_llm.prompts import prompts_of, require_no_template
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.records.frozen import frozen
 from mesa_llm.tools.toolbox import ToolBox
@@ -47,6 +47,14 @@ class Question:
 
     name: str = ""
     """Name for the results; empty: the text."""
+
+    def __post_init__(self) -> None:
+        """Check that the text is finished.
+
+        Raises:
+            ConfigError: If it is a template.
+        """
+        require_no_template(self.text, "the question", "write the finished text, such as an f-string")
 
 
 def survey(

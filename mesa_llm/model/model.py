@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from mesa_llm._deprecated import with_current_options
+from mesa_llm.agents.agent import Mind
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning, Settings
 from mesa_llm.engine.access import EngineOptions
@@ -20,6 +21,7 @@ from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.opening import written_options
 from mesa_llm.engine.options import OnError, RunOptions, checked_options, option
 from mesa_llm.engine.presentation import AS_WRITTEN
+from mesa_llm.engine.setup import require_names
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
@@ -30,11 +32,11 @@ from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.judgements import JudgeAgreement, Judgements, read_labels
-from mesa_llm.model.options import constructor, resolve_parameters
+from mesa_llm.model.options import OPTIONS, constructor, given_by_name, require_passed_on, resolve_parameters
 from mesa_llm.model.quality import Rate, quality_of
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
-from mesa_llm.prompts import Prompts, find_prompt
+from mesa_llm.prompts import Prompts, find_prompt, require_no_template, require_wording
 from mesa_llm.records import ChatMessage, Decision, Failure, Usage
 from mesa_llm.runlog.light import LightLog
 from mesa_llm.runlog.log import RunLog
@@ -44,6 +46,12 @@ from mesa_llm.world import World
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_FILL_IN = (
+    "put it into the file prompts/instructions.md, which is filled in with model and scenario, or return the finished "
+    'text: @property def instructions_text(self): return f"…"'
+)
+"""What to do about a template in place of instructions."""
 
 
 class LLMModel(StagedModel):
@@ -107,11 +115,14 @@ class LLMModel(StagedModel):
 
         Raises:
             TypeError: If `scenario_class` is not an `LLMScenario`.
+            ConfigError: If `instructions_text` is a template.
         """
         super().__init_subclass__(**kwargs)
         if not issubclass(cast("type", cls.scenario_class), LLMScenario):
             name = cls.scenario_class.__name__
             raise TypeError(f"{cls.__name__}.scenario_class must be an LLMScenario; write class {name}(LLMScenario)")
+        if isinstance(text := cast("Any", cls).instructions_text, str):
+            require_no_template(text, f"{cls.__name__}.instructions_text", _FILL_IN)
         cls.__signature__ = signature_of(cls)
 
     def __init__(
@@ -162,7 +173,9 @@ class LLMModel(StagedModel):
             ConfigError: If an option is unknown or invalid, a parameter is given twice with different values, or the
                 log holds another run.
         """
+        passed = {name: value for name, value in locals().items() if name in OPTIONS}
         options = with_current_options(options)
+        require_passed_on(type(self), self._arguments, {**self.option_defaults, **passed, **options})
         by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
         if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
             raise ConfigError(_unknown_message(type(self), unknown))
@@ -182,6 +195,8 @@ class LLMModel(StagedModel):
         else:
             self.runlog = LightLog() if light else RunLog(log, mode, retry_failures, ask_again)
         by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
+        if scenario is None:  # fields that an __init__ between has not passed on
+            by_keyword = given_by_name(self._arguments) | by_keyword
         scenario, seed = resolve_parameters(type(self), scenario, by_keyword, rng, self.runlog)
         super().__init__(scenario, worlds=worlds, activation=activation, bridge=bridge, on_error=checked.on_error)
         self.run_seed = run_seed_of(self)
@@ -236,7 +251,8 @@ class LLMModel(StagedModel):
     def instructions_text(self) -> str:
         """Text that all agents read first, from the file `instructions` in the model's folder `prompts`; empty: none.
 
-        To define it in code instead, set `instructions_text = "You live in a bar."` in the class.
+        To define it in code instead, set `instructions_text = "You live in a bar."` in the class: a finished text,
+        since only files are filled in.
 
         Raises:
             ConfigError: If a file other than the default `instructions.md` does not exist.
@@ -283,8 +299,13 @@ class LLMModel(StagedModel):
                 agent.memory = past_memory(self._memories.pop(name))
 
     def _present(self, design: AgentDesign | None) -> None:
-        """Put what agents read to their language models as a design says."""
+        """Put what agents read to their language models as a design says.
+
+        Raises:
+            ConfigError: If the design names a rewording that does not exist.
+        """
         presentation = AS_WRITTEN if design is None else design.presentation
+        require_wording(type(self), presentation.wording)
         self._prompts = Prompts(type(self), presentation.named_wording)
         this = weakref.ref(self)
 
@@ -331,11 +352,23 @@ class LLMModel(StagedModel):
         """Deliver messages and news, and draw the stages; does nothing if the step has begun or the run is over.
 
         Raises:
-            ConfigError: In the first step, if `memories=` names agents that do not exist.
+            ConfigError: In the first step, if `memories=`, `llm=` or `allowances=` names agents that do not exist, or
+                the instructions are a template.
         """
-        if self._memories and self.now == 1 and self.running:
-            raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
+        if self.now == 1 and self.running:
+            self._require_complete()
         super().begin_step()
+
+    def _require_complete(self) -> None:
+        """Check what can only be checked when all agents have been created."""
+        if self._memories:
+            raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
+        if isinstance(self.llm, Mapping) and type(self).llm_of is LLMModel.llm_of:
+            require_names("llm=", self.llm, self.agents, Mind)
+        require_names("allowances=", self.engine.allowances, self.agents, Mind)
+        if type(self).instructions_text is not LLMModel.instructions_text or "instructions_text" in vars(self):
+            known = " ".join(map(str, self.scenario.to_dict().values()))
+            require_no_template(self.instructions_text, f"{type(self).__name__}.instructions_text", _FILL_IN, known)
 
     def _open_interval(self) -> None:
         self._require_set_up()

@@ -6,11 +6,13 @@ import inspect
 import secrets
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
 from mesa.experimental.scenarios import Scenario
 
+from mesa_llm import _deprecated
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import EngineOptions
@@ -96,6 +98,75 @@ def resolve_parameters(
         return scenario, own["rng"] if isinstance(own["rng"], int) else None
     seed = seed_for(rng, runlog)
     return type(scenario)(**(own | {"rng": seed})), seed
+
+
+def require_passed_on(kind: type[Any], called: inspect.BoundArguments, passed: Mapping[str, Any]) -> None:
+    """Check that what a model was created with has reached `LLMModel`, through the `__init__` of each class between.
+
+    An `__init__` that names an option among its own parameters may pass on another value than its default in its place.
+
+    Args:
+        kind: The model's class.
+        called: Arguments that it was created with.
+        passed: What `LLMModel.__init__` has got: options with their defaults, scenario, and fields of the scenario.
+
+    Raises:
+        ConfigError: If an option, the scenario or one of its fields was lost or replaced on the way.
+    """
+    own, scenario = _own_options(kind), passed["scenario"]
+    lost: dict[str, str] = {}
+    for name, value in given_by_name(called).items():
+        if isinstance(value, Scenario) and scenario is None:
+            lost[name] = "the scenario became the default one"
+        elif name in kind.option_defaults:
+            got, default = passed[name], kind.option_defaults[name]
+            is_own = name in own and not any(_are_equal(got, one) for one in (default, own[name]))
+            if not (is_own or _are_equal(got, value)):
+                lost[name] = f"{name}={value!r:.60} became {got!r:.60}"
+        elif name in kind.scenario_class.fields and name not in passed and scenario is not None:
+            got = getattr(scenario, name, None)
+            if name not in called.arguments and not _are_equal(got, value):
+                lost[name] = f"{name}={value!r:.60} became {got!r:.60}"
+    if lost:
+        raise ConfigError(
+            f"{kind.__name__} did not pass {', '.join(lost)} on to super().__init__ ({'; '.join(lost.values())}); "
+            "write def __init__(self, scenario=None, **options) and super().__init__(scenario, **options); to replace "
+            "an option on purpose, name it as a parameter of that __init__: llm=None, **options"
+        )
+
+
+def given_by_name(called: inspect.BoundArguments) -> dict[str, Any]:
+    """Return the arguments that a model was created with, those that its `**options` caught among them."""
+    given: dict[str, Any] = {}
+    for name, value in called.arguments.items():
+        kind = called.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            given["scenario"] = next((one for one in value if isinstance(one, Scenario)), None)
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            caught: Mapping[str, Any] = value
+            given |= {_deprecated.OPTIONS.get(option, option): one for option, one in caught.items()}
+        else:
+            given[name] = value
+    return given
+
+
+def _own_options(kind: type[Any]) -> dict[str, Any]:
+    """Return the options that a model's own classes name as parameters of their `__init__`, with their defaults."""
+    own = takewhile(lambda cls: not cls.__module__.startswith("mesa_llm.model."), kind.__mro__)
+    signatures = [_without_self(vars(cls)["__init__"]) for cls in own if "__init__" in vars(cls)]
+    return {
+        name: parameter.default
+        for signature in reversed(signatures)
+        for name, parameter in signature.parameters.items()
+        if name in OPTIONS
+    }
+
+
+def _are_equal(one: object, other: object) -> bool:
+    try:
+        return one is other or bool(one == other)
+    except ValueError:  # arrays
+        return False
 
 
 def fields_of(scenario: Scenario[Any]) -> dict[str, Any]:

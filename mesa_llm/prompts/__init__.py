@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.text import suggestion
 
 FOLDER = "prompts"
 """Name of the folder beside the code."""
@@ -30,6 +31,7 @@ LIBRARY = Path(__file__).parent
 """Folder of the library's own templates."""
 
 _VARIABLE = re.compile(r"\{\{-? *([A-Za-z_]\w*) *-?\}\}")
+_UNFILLED = re.compile(r"\{\{-?\s*[A-Za-z_][^{}]*\}\}|\{%-?\s*[A-Za-z_][^{}]*%\}")
 _BEYOND_VARIABLES = re.compile(r"\{[%#]|\{\{-|-\}\}")
 
 
@@ -97,6 +99,23 @@ def _pattern_of(text: str) -> tuple[str | None, tuple[str, ...]]:
     if _BEYOND_VARIABLES.search(text) or any("{{" in piece for piece in pieces[::2]):
         return None, ()
     return "%s".join(piece.replace("%", "%%") for piece in pieces[::2]), tuple(pieces[1::2])
+
+
+def require_no_template(text: str, what: str, remedy: str, known: str = "") -> None:
+    """Check that a text that is sent as it stands is no template: only files in folders `prompts` are filled in.
+
+    Args:
+        text: The text, as its author has written it.
+        what: What it is, for the message.
+        remedy: What to do about it.
+        known: Data that the text may quote, braces and all.
+
+    Raises:
+        ConfigError: If it holds a variable or a statement of jinja2.
+    """
+    for unfilled in _UNFILLED.findall(text):
+        if unfilled not in known:
+            raise ConfigError(f"{what} holds the template {unfilled:.60}, which nothing fills in; {remedy}")
 
 
 class Prompts:
@@ -201,6 +220,26 @@ def wordings_of(kind: type[Any]) -> list[str]:
     """
     places = [Path(folder) / WORDINGS for folder in _folders(kind)]
     return sorted({one.name for place in places if place.is_dir() for one in place.iterdir() if any(one.glob("*.md"))})
+
+
+def require_wording(kind: type[Any], wording: str) -> None:
+    """Check that there is a rewording of that name for a class, so that none runs in the original words by mistake.
+
+    Args:
+        kind: The class.
+        wording: Name of a folder in `variants`, or path of a folder.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    if os.sep in wording:
+        if not any(Path(wording).glob("*.md")):
+            raise ConfigError(f"wording={wording!r} is no folder with reworded prompts (*.md)")
+    elif wording and wording not in (names := wordings_of(kind)):
+        raise ConfigError(
+            f"{kind.__name__} has no wording {wording!r}{suggestion(wording, names)}; there are {', '.join(names)}, "
+            f"and each folder in {FOLDER}/{WORDINGS} beside the model's code; a path has a {os.sep!r} in it"
+        )
 
 
 def templates_in(kind: type[Any], wording: str) -> set[str]:

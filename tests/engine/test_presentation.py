@@ -301,3 +301,20 @@ def test_a_recorded_reply_is_found_under_its_presentation_alone(tmp_path: Path) 
     Town(llm="ScriptedLLM", rng=1, log=log, replay=True, design=table).step()
     with pytest.raises(ReplayError, match="Persona: "):
         Town(llm="ScriptedLLM", rng=1, log=log, replay=True, design=prose).step()
+
+
+@pytest.mark.parametrize(
+    ("wording", "fault"),
+    [
+        ("formall", r"Town has no wording 'formall'; did you mean formal\?; there are formal, .*shorter"),
+        ("Formal", "did you mean formal"),
+        ("nowhere", "there are formal, "),
+        ("/tmp/no/such/folder", "is no folder with reworded prompts"),
+    ],
+)
+def test_a_wording_that_does_not_exist_is_refused(wording, fault) -> None:
+    design = AgentDesign(presentation=Presentation(wording=wording))
+    with pytest.raises(ConfigError, match=fault):
+        Town(rng=1, design=design)
+    with pytest.raises(ConfigError, match=fault):
+        Town(rng=1).change_minds(design=design)

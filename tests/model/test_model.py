@@ -500,6 +500,48 @@ def test_instructions_that_name_no_file_are_an_error_and_may_be_a_text_in_the_co
     assert seen[0].startswith("You like pots.")
 
 
+@pytest.mark.parametrize(
+    "text", ["You live in {{ scenario.town }}.", "{%- if model %}Pay.{% endif %}", "Hi {{-name-}}"]
+)
+def test_a_template_outside_of_a_file_is_refused_before_anybody_reads_it(text) -> None:
+    with pytest.raises(ConfigError, match=r"Raw\.instructions_text holds the template \{.*put it into the file"):
+        type("Raw", (PotModel,), {"instructions_text": text})
+    model = PotModel(1, "random", rng=1)
+    model.instructions_text = text
+    with pytest.raises(ConfigError, match="which nothing fills in"):
+        model.step()
+    with pytest.raises(ConfigError, match="the question holds the template"):
+        model.survey([text])
+
+
+def test_braces_in_data_are_no_template() -> None:
+    told: list[str] = []
+    script = ScriptedLLM(lambda request: told.append(str(request.messages)) or call("pay", coins=1))
+    model = type("Braces", (PotModel,), {"instructions_text": 'Write {"coins": {"n": 1}}.'})(0, script, rng=1)
+    Payer(model, config="You write {{ name }} on every door.")
+    model.step()
+    assert "{{ name }}" in told[0]
+    assert '{"coins": {"n": 1}}' in told[0].replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("option", "fault"),
+    [
+        ({"llm": {"Payerr": "mock/a", "*": "rule"}}, "llm= names 'Payerr'.*did you mean Payer"),
+        (
+            {"llm": {"LLMAgent": "mock/a", "*": "rule"}},
+            "llm= names 'LLMAgent', which is no agent's id",
+        ),
+        ({"allowances": {"payer": {"calls": 1}}}, "allowances= names 'payer'.*did you mean Payer"),
+        ({"llm": {"two": "mock/a", "*": "rule"}}, "llm= names 'two'.*classes are Payer"),
+    ],
+)
+def test_a_misspelt_agent_or_class_does_not_fall_back_to_the_rest(option, fault) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        PotModel(2, rng=1, **option).step()
+    PotModel(2, llm={"Payer": "random", "1/2": "rule", 7: "rule", "*": "rule"}, rng=1).step()
+
+
 @pytest.mark.parametrize("fields", [{"options": [1, 2]}, {"tools": "pay"}])
 def test_options_and_tools_of_another_form_are_refused_in_words(fields) -> None:
     observer = type("Observer", (Payer,), {"observe": lambda self: Observation("A pot.", **fields)})
