@@ -580,8 +580,8 @@ class Engine:
             await self._recorder.prepare_calls()
         if batches is not None and all(isinstance(error, BudgetExceeded) for error in errors.values()):
             batches.end()
-        if errors:
-            raise errors[min(errors)]
+        if errors:  # what stopped others is the reason, not that they were stopped
+            raise min(errors.items(), key=lambda item: (isinstance(item[1], Stopped), item[0]))[1]
         if any(result is None for result in results):
             raise Stopped("stopped before everybody was asked; nothing has happened in this step yet")
 

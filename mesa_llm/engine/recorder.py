@@ -12,6 +12,7 @@ from types import coroutine
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm.budget import Bill, usage_of
+from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM, with_sent
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import PreparedCall, RunLog
@@ -84,6 +85,8 @@ class Recorder:
             self.runlog.commit()
         except ConfigError as error:
             commit.fault = str(error)
+            if (in_flight := InFlight.of_run.get()) is not None:
+                in_flight.end()  # requests that wait for their turn, or to be sent again, would be paid for
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,24 +11,26 @@ import sqlite3
 import threading
 import time as clock
 import weakref
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.runlog.disk import Reserve, disk_fault, is_about_place, is_full
 from mesa_llm.runlog.file import (
     OpenFile,
     WriteLock,
     begin_to_write,
-    is_about_place,
     is_damage,
     open_to_read,
     open_to_write,
-    recovery_file,
-    remedy,
+    recovery_files,
+    save_copy,
 )
 from mesa_llm.runlog.layout import FORMAT, SCHEMA, connect, selection
-from mesa_llm.runlog.tables import SQL_ERRORS, close_with, line_of
+from mesa_llm.runlog.spill import Spill, take_in
+from mesa_llm.runlog.tables import INSERT_TEXT, SQL_ERRORS, Statement, close_with, line_of
+from mesa_llm.text import counted
 
 Mode = Literal["record", "replay", "read"]
 
@@ -64,11 +66,16 @@ class Database:
         self._is_closed = False
         self._process = os.getpid()
         self._fault: str | None = None  # why the log can no longer be written
+        self._first_fault = ""  # the same, before any reply was written elsewhere
+        self._is_sound = True  # whether the file could be written if there were room
         self._is_used = self._is_written = False
         self._check_due_s = 0.0
         self._write_lock: WriteLock | None = None
         self._file: Path | None = None  # resolved path, if recording
         self._opened: OpenFile | None = None  # its state after the last write
+        self._uncommitted: list[Statement] = []  # what the open transaction has written that was paid for
+        self._reserve: Reserve | None = None  # room on its disk
+        self._spill: Spill | None = None  # replies that its disk has no room for
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
         close_with(self, self._replies, self._trace)
@@ -98,12 +105,20 @@ class Database:
             self._close_unused(self._file)
             database, self._write_lock = open_to_write(self.path)
         except (*SQL_ERRORS, OSError) as error:
-            is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError)) and not is_about_place(error)
-            hint = f". If the log is damaged: mesa-llm inspect {self.path} --recover NEW.sqlite" if is_damaged else ""
-            raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
+            raise ConfigError(self._opening_fault(self.path, error)) from error
         _WRITERS[self._file] = self
         self._opened = OpenFile(self.path, database)
         return database
+
+    @staticmethod
+    def _opening_fault(path: Path, error: Exception) -> str:
+        """Return why a file cannot be opened."""
+        fault = None if is_damage(error) else disk_fault(path.resolve(), error)
+        if fault is not None:
+            return f"{str(path)!r} cannot be used as a run log: {fault.text}. Run this again {fault.remedy}"
+        is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError)) and not is_about_place(error)
+        hint = f". If the log is damaged: mesa-llm inspect {path} --recover NEW.sqlite" if is_damaged else ""
+        return f"{str(path)!r} cannot be used as a run log: {line_of(error)}{hint}"
 
     @staticmethod
     def _close_unused(path: Path) -> None:
@@ -138,19 +153,92 @@ class Database:
         )
 
     def _give_up(self, error: Exception) -> ConfigError:
-        """Mark the log as no longer writable, and return the error."""
+        """Mark the log as no longer writable, save the replies that are not committed, and return the error."""
         with suppress(sqlite3.Error):
             self._trace.rollback()
         if change := self._change():
             return self._save_elsewhere(change)
+        if self._fault is None:
+            self._first_fault = self._fault_of(error)
+            self._is_sound = not is_damage(error)
+        self._save_uncommitted()
+        return ConfigError(str(self._fault))
+
+    def _fault_of(self, error: Exception) -> str:
+        """Return why the log can no longer be written, and what is to be done."""
         if is_damage(error):
-            self._fault = f"{self._damage(error)}. No more requests are sent; to resume, run again with the new log"
-        else:
-            self._fault = (
-                f"{str(self.path)!r} cannot be written: {line_of(error)}. No more requests are sent. What was "
-                f"recorded before is kept, and the same run with the same log can be resumed {remedy(error)}"
-            )
-        return ConfigError(self._fault)
+            return f"{self._damage(error)}. No more requests are sent; to resume, run again with the new log"
+        fault = None if self._file is None else disk_fault(self._file, error)
+        reason = line_of(error) if fault is None else fault.text
+        remedy = "once the language model returns values that a log can store" if fault is None else fault.remedy
+        if fault is None and isinstance(error, sqlite3.OperationalError):
+            remedy = "as soon as there is room" if is_full(error) else "as soon as the file and its folder are writable"
+        return (
+            f"{str(self.path)!r} cannot be written: {reason}. No more requests are sent. What was recorded is kept, "
+            f"and the same run with the same log can be resumed {remedy}{self._size()}"
+        )
+
+    def _size(self) -> str:
+        """Describe how large the log is for each reply; empty if it holds none."""
+        files = [] if self._file is None else [self._file, self._file.with_name(f"{self._file.name}-wal")]
+        try:
+            (n,) = self._replies.execute("SELECT count(*) FROM calls").fetchone()
+            size = sum(file.stat().st_size for file in files if file.is_file())
+        except (*SQL_ERRORS, OSError):
+            return ""
+        return f" (so far it has taken {size // n:,} bytes a reply)" if n and size else ""
+
+    def _save_uncommitted(self) -> None:
+        """Commit what is not committed in the room that was reserved, or write it to another disk; say so in the fault.
+
+        It is called again for each reply that was in flight, and on closing, when there may be room.
+        """
+        if self._reserve is not None:
+            self._reserve.free()
+        self._collect_pending()
+        unsaved = ""
+        try:
+            if self._uncommitted:
+                self._commit_again()
+        except (*SQL_ERRORS, OSError, OverflowError) as error:
+            n = sum(len(rows) for statement, rows in self._uncommitted if statement != INSERT_TEXT)
+            unsaved = f". {counted(n, 'row')} of replies could be kept nowhere: {line_of(error)}"
+        self._fault = f"{self._first_fault}{self._spilled()}{unsaved}"
+
+    def _spilled(self) -> str:
+        """Say which replies are on another disk; empty if none are."""
+        if self._spill is None:
+            return ""
+        replies = counted(self._spill.n_replies, "reply", "replies")
+        place = str(self._spill.path)
+        return f". {replies} had no room there; this log takes them from {place!r} when it is opened on this machine"
+
+    def _commit_again(self) -> None:
+        """Write what was rolled back; to another disk if there is no room.
+
+        Raises:
+            OSError, OverflowError, sqlite3.Error: If it can be written nowhere.
+        """
+        if self._is_sound and self._spill is None:
+            try:
+                with self._trace:
+                    for statement, rows in self._uncommitted:
+                        for row in list(rows):
+                            try:
+                                self._trace.execute(statement, row)
+                            except (OverflowError, UnicodeError, sqlite3.DataError):
+                                rows.remove(row)  # no log can hold it
+            except sqlite3.Error:
+                if self._file is None:
+                    raise
+            else:
+                del self._uncommitted[:]
+                return
+        if self._file is None or self._process != os.getpid():
+            return
+        self._spill = self._spill or Spill(self._file, self._trace)
+        self._spill.add(self._uncommitted)
+        del self._uncommitted[:]
 
     def _change(self) -> str:
         """Describe how another program has changed the file since it was opened for writing; empty if it has not."""
@@ -174,23 +262,35 @@ class Database:
             An error that says what happened to the file, and where the recording is now.
         """
         opened, self._opened = cast("OpenFile", self._opened), None
-        self._fault = f"{str(self.path)!r} was {change} while it was being recorded"
-        file = opened.path if opened.is_free() else recovery_file(opened.path)
-        try:
-            self._trace.commit()
-            opened.abandon()
-            with closing(connect(str(file))) as target:
-                self._trace.backup(target)
-                target.execute("PRAGMA journal_mode=DELETE")
-                is_whole = target.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
-        except (*SQL_ERRORS, OSError) as error:
-            self._fault += f", and the recording cannot be saved in {str(file)!r}: {line_of(error)}"
-        else:
+        text = f"{str(self.path)!r} was {change} while it was being recorded"
+        self._is_sound = False
+        if self._reserve is not None:
+            self._reserve.free()
+        with suppress(sqlite3.Error):
+            self._trace.rollback()
+        self._collect_pending()
+        fault: Exception | None = None
+        for file in (*([opened.path] if opened.is_free() else []), *recovery_files(opened.path)):
+            try:
+                copy, is_whole = save_copy(self._trace, self._uncommitted, file)
+                wal = opened.abandon(is_saved=is_whole)
+                os.replace(copy, file)
+            except (*SQL_ERRORS, OSError, OverflowError) as error:
+                fault = fault or error
+                continue
             saved = "The recording is saved" if is_whole else "Only part of the recording could be saved"
             way = "run again with that log to resume" if is_whole else f"mesa-llm inspect {file} --recover NEW.sqlite"
-            self._fault += f". {saved} in {str(file)!r}: {way}"
-        self._fault += ". No more requests are sent"
-        return ConfigError(self._fault)
+            text += f". {saved} in {str(file)!r}: {way}"
+            del self._uncommitted[:]
+            break
+        else:
+            wal = opened.abandon(is_saved=False)
+            text += f", and the recording cannot be saved: {line_of(cast('Exception', fault))}"
+        if wal is not None:
+            text += f". What was written last is kept in {str(wal)!r}"
+        self._first_fault = f"{text}. No more requests are sent"
+        self._save_uncommitted()
+        return ConfigError(str(self._fault))
 
     def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
         """Return all rows of a query.
@@ -242,9 +342,13 @@ class Database:
             self._require_file()
             try:
                 begin_to_write(self._trace, cast("Path", self._file))
+                self._reserve = Reserve(cast("Path", self._file).parent)
                 self._format = FORMAT
             except (sqlite3.Error, OSError) as error:
                 raise self._give_up(error) from error
+
+    def _collect_pending(self) -> None:
+        """Add what a subclass has buffered to what is not committed; does nothing by default."""
 
     def _write_pending(self) -> None:
         """Write what a subclass has buffered, before anything is read or committed; does nothing by default.
@@ -262,11 +366,15 @@ class Database:
         with self._lock:
             if self._is_closed:
                 return
+            if self._fault is not None:
+                self._save_uncommitted()
+                raise ConfigError(self._fault)
             self._write_pending()
             try:
                 self._trace.commit()
             except sqlite3.Error as error:
                 raise self._give_up(error) from error
+            del self._uncommitted[:]
             if self._opened is not None and clock.monotonic() >= self._check_due_s:
                 self._require_file()
                 self._check_due_s = clock.monotonic() + CHECK_EVERY_S
@@ -289,10 +397,10 @@ class Database:
         self._check_due_s = clock.monotonic() + CHECK_EVERY_S
 
     def close(self) -> None:
-        """Close the file, which is then self-contained; write errors are not raised a second time.
+        """Close the file, which is then self-contained; a fault is not raised a second time.
 
         Raises:
-            ConfigError: If another program has changed the file since the last commit.
+            ConfigError: If the file cannot be written, as on a full disk, or another program has changed it.
         """
         with self._lock:
             if self._is_closed:
@@ -300,21 +408,41 @@ class Database:
             if self._process != os.getpid():
                 self._is_closed = True
                 return  # the parent of this fork closes it
+            raised = self._fault
             try:
-                with suppress(sqlite3.Error, ConfigError):
-                    self._write_pending()
-                    self._trace.commit()
-                if self._is_written:
-                    self._require_file()
+                with suppress(ConfigError):
+                    self.commit()
+                    if self._is_written:
+                        self._require_file()
+                self._close_file()
             finally:
                 self._is_closed = True
-                with suppress(sqlite3.Error):
-                    if self._opened is not None:
-                        self._trace.execute("PRAGMA journal_mode=DELETE")  # fails while another process reads the file
                 self._replies.close()
                 self._trace.close()
                 if self._write_lock is not None:
                     self._write_lock.free()
+            if self._fault != raised:
+                raise ConfigError(str(self._fault))
+
+    def _close_file(self) -> None:
+        """Write everything into the file, which then needs no write-ahead log, if its disk has room by now."""
+        if self._reserve is not None:
+            self._reserve.free()
+        if self._spill is not None:
+            self._spill.close()
+        if self._opened is None:
+            return
+        try:
+            if self._spill is not None:
+                take_in(self._trace)
+                self._spill, self._fault = None, self._first_fault
+            self._trace.execute("PRAGMA journal_mode=DELETE")  # fails while another process reads the file
+        except sqlite3.Error as error:
+            if self._fault is None and self._is_written and (fault := disk_fault(cast("Path", self._file), error)):
+                self._fault = (
+                    f"{str(self.path)!r} cannot be closed: {fault.text}. Everything is recorded, part of it in "
+                    f"'{self.path}-wal': keep the two files together, and run this again {fault.remedy}"
+                )
 
 
 def _decode(encoded: bytes) -> str:

@@ -12,15 +12,18 @@ import shutil
 import socket
 import sqlite3
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.runlog.compact import is_compact, unpacked
-from mesa_llm.runlog.layout import SCHEMA, check, connect, upgrade
-from mesa_llm.runlog.tables import SQL_ERRORS, close_with
+from mesa_llm.runlog.disk import other_places
+from mesa_llm.runlog.layout import SCHEMA, check, columns, connect, upgrade
+from mesa_llm.runlog.spill import take_in
+from mesa_llm.runlog.tables import SQL_ERRORS, Statement, close_with
 
 MAX_WAL = 4_000_000
 """Size of the write-ahead log, in bytes, beyond which it is checkpointed within a step."""
@@ -105,10 +108,11 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
 
 
 def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """Create the tables of a run log in an empty file; check any other file without changing it."""
+    """Create the tables of a run log in an empty file; check any other, and add the replies that it had no room for."""
     try:
         if database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             check(database, path)
+            take_in(database)
         else:
             database.executescript(f"BEGIN; {SCHEMA} COMMIT;")
     except (*SQL_ERRORS, ConfigError):
@@ -117,28 +121,12 @@ def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection
     return database
 
 
-def is_about_place(error: Exception) -> bool:
-    """Check whether an SQLite error concerns the location of a file: full disk, read-only, missing folder."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary result code
-    return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-
-
 def is_damage(error: Exception) -> bool:
     """Check whether an error means that a file is corrupt, for example truncated."""
     code = getattr(error, "sqlite_errorcode", 0)
     if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
         return True
     return code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ) or isinstance(error, UnicodeDecodeError)
-
-
-def remedy(error: Exception) -> str:
-    """Return when a log can be written again after an error other than damage."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return "as soon as there is room"
-    if isinstance(error, sqlite3.OperationalError):
-        return "as soon as the file and its folder are writable"
-    return "once the language model returns values that a log can store"
 
 
 class OpenFile:
@@ -199,21 +187,36 @@ class OpenFile:
         Raises:
             sqlite3.Error: If it cannot be written.
         """
-        self._database.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        with suppress(OSError):
-            self._left = (_state(self.path), _state(self._wal))
+        try:
+            self._database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        finally:  # on a full disk, half of it is written, and this is not another program's doing
+            with suppress(OSError):
+                self._left = (_state(self.path), _state(self._wal))
 
-    def abandon(self) -> None:
-        """Leave the changed file alone, also on closing the database, and remove this writer's write-ahead log.
+    def abandon(self, *, is_saved: bool) -> Path | None:
+        """Leave the changed file alone, also on closing the database, and take this writer's write-ahead log away.
 
         Otherwise it would be taken for that of the file that is there now.
+
+        Args:
+            is_saved: Whether a checked copy holds all that is in the write-ahead log, which can then be deleted.
+
+        Returns:
+            Where the write-ahead log is kept; None if it was deleted, or is not there.
         """
         self._database.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
         wal = Path(self._wal)
         with suppress(OSError):  # Windows cannot delete open files
-            if self._left is None or not wal.exists() or _state(wal)[:2] == self._left[1][:2]:
+            if self._left is not None and wal.exists() and _state(wal)[:2] != self._left[1][:2]:
+                return None  # it is that of another program
+            wal.with_name(f"{wal.name.removesuffix('wal')}shm").unlink(missing_ok=True)
+            if is_saved:
                 wal.unlink(missing_ok=True)
-                wal.with_name(f"{wal.name.removesuffix('wal')}shm").unlink(missing_ok=True)
+                return None
+            kept = _new_name(wal.parent, wal.name, ".kept")
+            wal.rename(kept)
+            return kept
+        return None
 
 
 _State = tuple[int, int, int, int]
@@ -226,14 +229,62 @@ def _state(path: str | Path) -> _State:
     return (status.st_dev, status.st_ino, *written)
 
 
-def recovery_file(path: Path) -> Path:
-    """Return a path for a copy of a recording, beside its log, or in the temporary folder if its own is gone."""
-    folder = path.parent if path.parent.is_dir() else Path(tempfile.gettempdir())
+def recovery_files(path: Path) -> Iterator[Path]:
+    """Yield paths for a copy of a recording, beside its log at first, then where there may be another disk."""
+    for folder in (path.parent, *other_places()):
+        if folder.is_dir():
+            yield _new_name(folder, f"{path.stem}.recovered", path.suffix)
+
+
+def _new_name(folder: Path, stem: str, suffix: str) -> Path:
+    """Return the path of a file that does not exist yet."""
     for number in count(1):
-        file = folder / f"{path.stem}.recovered{'' if number == 1 else number}{path.suffix}"
+        file = folder / f"{stem}{'' if number == 1 else number}{suffix}"
         if not file.exists():
             return file
     raise AssertionError
+
+
+def save_copy(source: sqlite3.Connection, missing: Sequence[Statement], file: Path) -> tuple[Path, bool]:
+    """Copy an open log to a file beside the one that it will be, which nobody takes for whole before it is renamed.
+
+    Args:
+        source: Connection to the log, which has no open transaction.
+        missing: What is not committed to it.
+        file: What the copy will be.
+
+    Returns:
+        The copy, and whether it is whole: sound, and with as many rows as the log.
+
+    Raises:
+        OSError: If it cannot be written.
+        sqlite3.Error: If the log cannot be read, or the copy not be written.
+    """
+    unfinished = _new_name(file.parent, file.name, ".unfinished")
+    try:
+        with closing(connect(str(unfinished))) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")
+            is_whole = target.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
+            is_whole = is_whole and n_rows(target) == n_rows(source)
+            with target:
+                for statement, rows in missing:
+                    target.executemany(statement, rows)
+    except (*SQL_ERRORS, OSError):
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+            unfinished.with_name(f"{unfinished.name}-journal").unlink(missing_ok=True)
+        raise
+    return unfinished, is_whole
+
+
+def n_rows(database: sqlite3.Connection) -> list[int]:
+    """Count the rows of each table of a log.
+
+    Raises:
+        sqlite3.Error: If it cannot be read.
+    """
+    return [database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in columns()]
 
 
 def begin_to_write(database: sqlite3.Connection, path: Path) -> None:

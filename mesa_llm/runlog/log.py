@@ -44,6 +44,8 @@ from mesa_llm.runlog.versions import DISTRIBUTION
 
 _INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * len(columns()['calls']))})"
 
+_INSERT_FACT = "INSERT OR REPLACE INTO manifest VALUES (?, ?)"
+
 _SELECT_REPLY = {
     version: f"SELECT rowid, {'checksum' if version > 3 else 'NULL'}, {', '.join(OUTCOME)} FROM calls "
     "WHERE time = ? AND agent = ? AND key = ?"
@@ -207,10 +209,11 @@ class RunLog(Queries):
         rows = [(name, storable(canonical_json(value))) for name, value in written.items()]
         try:
             with self._lock, self._db:
-                self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+                self._db.executemany(_INSERT_FACT, rows)
         except sqlite3.Error as error:
+            fault = self._give_up(error)
             self.close()
-            raise self._give_up(error) from error
+            raise fault from error
         self._checkpoint()
 
     def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
@@ -242,15 +245,22 @@ class RunLog(Queries):
         """
         if self.mode != "record":
             return
-        self._check_writable()
+        if self._fault is None:
+            self._check_writable()
         try:
             with self._lock:
-                row = (name, storable(canonical_json(value)))
-                self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", row)
+                self._write_fact(name, value)
         except sqlite3.Error as error:
             raise self._give_up(error) from error
         if commit:
             self.commit()
+
+    def _write_fact(self, name: str, value: Any) -> None:
+        """Write a fact within the open transaction; if the log cannot be written any more, leave it to `commit`."""
+        row = (name, storable(canonical_json(value)))
+        self._uncommitted += ((_INSERT_FACT, [row]),)
+        if self._fault is None:
+            self._trace.execute(_INSERT_FACT, row)
 
     def note_unanswered(self, model: str, paid: Usage) -> None:
         """Add to the usage of requests that never got a reply because the run ended first.
@@ -424,8 +434,7 @@ class RunLog(Queries):
         self._may_differ = True
         try:
             with self._lock:  # committed with the next reply
-                rows = (_REPLACED_AFTER, canonical_json(self._calls_before))
-                self._trace.execute("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
+                self._write_fact(_REPLACED_AFTER, self._calls_before)
         except sqlite3.Error as error:
             raise self._give_up(error) from error
 
@@ -499,7 +508,8 @@ class RunLog(Queries):
             used = paid or Usage(requests=1)
             cost = (used.prompt_tokens, used.reply_tokens, used.dollars or None, latency_s, used.requests)
             outcome = (None, type(reply).__name__, storable(str(reply)), *cost)
-        self._check_writable()
+        if self._fault is None:  # else `commit` puts the reply where there is room
+            self._check_writable()
         try:
             with self._lock:
                 request_columns = prepared or self._prepared(request)
@@ -517,12 +527,18 @@ class RunLog(Queries):
         self._write_replies()
         self._write_ended()
 
+    def _collect_pending(self) -> None:
+        rows, self._pending = self._pending, []
+        self._texts.collect()
+        self._uncommitted += ((_INSERT, rows),) if rows else ()
+
     def _write_replies(self) -> None:
         if not self._pending or self._fault is not None:
             return
         try:
             with self._lock:
                 rows, self._pending = self._pending, []
+                self._uncommitted += ((_INSERT, rows),)
                 self._texts.write()
                 self._trace.executemany(_INSERT, rows)
         except (sqlite3.Error, OverflowError, UnicodeError) as error:  # a value that SQLite cannot store
@@ -704,6 +720,7 @@ class RunLog(Queries):
                     self._replace_rows(table, ended.get(table, ()), span)
         except sqlite3.Error as error:
             raise self._give_up(error) from error
+        del self._uncommitted[:]
 
     def _replace_rows(self, table: str, rows: Sequence[tuple[Any, ...]], span: tuple[int, int]) -> None:
         """Replace the rows of a table for a range of steps (first, last)."""
@@ -740,6 +757,7 @@ class RunLog(Queries):
                 self._trace.execute(_DELETE_ANSWER, {**texts, "before": self._answers_before})
         except sqlite3.Error as error:
             raise self._give_up(error) from error
+        del self._uncommitted[:]
 
     def close(self) -> None:
         """Close the file and the parent's; write errors are not raised a second time."""

@@ -47,7 +47,7 @@ class Queries(Database):
     def __init__(self, path: str | Path | None, mode: Mode) -> None:
         """Open the file, as `Database` does."""
         super().__init__(path, mode)
-        self._texts = Texts(self._replies)
+        self._texts = Texts(self._replies, self._uncommitted)
 
     @property
     def format(self) -> int:

@@ -36,6 +36,11 @@ SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 LOST = "[this text is lost]"
 """Placeholder for a text that a damaged log has lost."""
 
+INSERT_TEXT = "INSERT OR REPLACE INTO texts VALUES (?, ?, ?)"
+
+Statement = tuple[str, list[tuple[Any, ...]]]
+"""A statement of SQL, and the rows that it is executed with."""
+
 MAX_KNOWN = 4_000_000
 """Number of characters after which a text cache is cleared.
 
@@ -69,13 +74,15 @@ class Texts:
     A message is stored as the ids of its lines, with consecutive ids as a span: `"1-25 31 40"`.
     """
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: sqlite3.Connection, uncommitted: list[Statement]) -> None:
         """Store the database; nothing is read yet.
 
         Args:
             database: The run log.
+            uncommitted: Takes what is written within the open transaction; whoever commits it empties the list.
         """
         self._database = database
+        self._uncommitted = uncommitted
         self._next = 0  # id of the next new text; 0: not read yet
         self._numbers: dict[str, int] = {}
         self._older_numbers: dict[str, int] = {}  # ids of texts not used since the last clearing
@@ -123,7 +130,13 @@ class Texts:
         """Write the queued texts within the open transaction."""
         if self._new:
             texts, self._new = self._new, []
-            self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", texts)
+            self._uncommitted += ((INSERT_TEXT, texts),)
+            self._database.executemany(INSERT_TEXT, texts)
+
+    def collect(self) -> None:
+        """Add the queued texts to what is not committed, without writing them."""
+        texts, self._new = self._new, []
+        self._uncommitted += ((INSERT_TEXT, texts),) if texts else ()
 
     def _recall(self) -> None:
         """Load the first and the last stored texts, which are most likely to be reused."""
