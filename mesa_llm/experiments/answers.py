@@ -21,8 +21,18 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.distributions import Kind
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.tables import folded, kind_of, number_in, read_table, whole_rows
-from mesa_llm.tables.table import READERS
+from mesa_llm.tables import (
+    MISSING,
+    READERS,
+    TableSource,
+    columns_of,
+    folded,
+    kind_of,
+    number_in,
+    numbers_of,
+    read_table,
+    whole_rows,
+)
 from mesa_llm.text import one_line
 
 QUESTION, ANSWER, FAILURE, AGENT, TIME = "question", "answer", "failure", "agent", "time"
@@ -105,7 +115,13 @@ def _key(cell: Any) -> str:
     return one_line(str(cell)) if number is None or not math.isfinite(number) else f"{number:g}"
 
 
-def answer_table(source: str | Path | pd.DataFrame | pd.Series, name: str) -> AnswerTable:
+def answer_table(
+    source: TableSource | pd.Series,
+    name: str,
+    *,
+    missing: Collection[str] | None = None,
+    encoding: str | None = None,
+) -> AnswerTable:
     """Read answers from a table, its file, or a run log.
 
     Of a survey that was made several times, the last answer of each agent counts.
@@ -114,19 +130,24 @@ def answer_table(source: str | Path | pd.DataFrame | pd.Series, name: str) -> An
         source: A table or one column of it, as `model.survey`, a sweep or a data collector return it; a file with a
             table; or a run log, whose answers to surveys and last measures are read.
         name: Name of the source.
+        missing: Cells that stand for a missing answer. None: those of `mesa_llm.tables.MISSING` in a file, and none in
+            a table in memory, which is taken as it is.
+        encoding: Encoding of a text file; None: determined from it.
 
     Raises:
         ConfigError: If the file cannot be read, or holds no answers.
     """
     if isinstance(source, str | Path):
-        suffix = kind_of(source)
-        frame = _read(source) if suffix in READERS else log_answers([source])
+        marks = MISSING if missing is None else missing
+        frame = _read(source, marks, encoding) if kind_of(source) in READERS else log_answers([source])
     elif isinstance(source, pd.Series):
         if source.name is None:
             raise ConfigError(f"{name} is a column without a name; rename it like the question that it answers")
         frame = source.to_frame()
-    else:
+    elif missing is None and isinstance(source, pd.DataFrame):
         frame = source
+    else:
+        frame = _read(source, missing or (), encoding)
     named = [level for level in frame.index.names if level is not None]
     frame = frame.reset_index() if named and not set(named) & set(frame.columns) else frame.reset_index(drop=True)
     frame = frame.rename(columns=_known_names(frame.columns))
@@ -146,9 +167,11 @@ def _known_names(columns: Iterable[Hashable]) -> dict[Hashable, str]:
     return {column: folded(name) if folded(name) in known else name for column, name in names.items()}
 
 
-def _read(path: str | Path) -> pd.DataFrame:
-    rows = whole_rows(path, read_table(path, (QUESTION, ANSWER)))
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+def _read(source: TableSource, missing: Collection[str], encoding: str | None) -> pd.DataFrame:
+    rows = whole_rows(source, read_table(source, (QUESTION, ANSWER), missing=missing, encoding=encoding))
+    columns = columns_of(rows)
+    if isinstance(source, pd.DataFrame):  # a column in which nobody answered is one too
+        columns += [str(name) for name in source.columns if str(name) not in columns and isinstance(name, str)]
     return pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in columns})
 
 
@@ -205,6 +228,43 @@ def is_missing(cell: Any) -> bool:
 
 
 # -- answers as numbers or as names of choices
+
+
+def as_plain_numbers(
+    question: str, answers: Mapping[str, Sequence[Any]]
+) -> tuple[Mapping[str, Sequence[Any]], list[str]]:
+    """Take units, labels of codes and separators off numbers, where another source answers with plain numbers.
+
+    Args:
+        question: Name of the question.
+        answers: Source → its answers, without missing ones.
+
+    Returns:
+        The answers, and what is to be said about them.
+
+    Raises:
+        ConfigError: If a number can be read in two ways.
+    """
+    try:
+        are_plain = {
+            name: all(_number(one, question) is not None for one in own) for name, own in answers.items() if own
+        }
+    except ConfigError:  # a comma that another number of the column explains
+        are_plain = {name: all(isinstance(one, int | float) for one in own) for name, own in answers.items() if own}
+    converted, notes = dict(answers), list[str]()
+    if all(are_plain.values()) or not any(are_plain.values()):
+        return answers, notes
+    for name, is_plain in are_plain.items():
+        if is_plain:
+            continue
+        try:
+            found = numbers_of(answers[name])
+        except ConfigError as error:
+            raise ConfigError(f"{name}, {question!r:.80}: {error}") from None
+        if found is not None:
+            converted[name] = found[0]
+            notes += [f"{name}: {question!r:.60}: {found[1]}"] if found[1] else []
+    return converted, notes
 
 
 def kind_of_answers(question: str, answers: Mapping[str, Sequence[Any]], as_choices: Collection[str]) -> Kind:

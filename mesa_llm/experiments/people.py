@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from mesa_llm.experiments.answers import (
     answer_table,
     as_choice_names,
     as_numbers,
+    as_plain_numbers,
     is_missing,
     kind_of_answers,
 )
@@ -37,7 +38,9 @@ from mesa_llm.experiments.distributions import (
     spread_ratio,
 )
 from mesa_llm.experiments.prediction_powered import PoweredEstimate, prediction_powered_mean
+from mesa_llm.experiments.scales import AnswerScale, odd_codes, scale_of, within_scale
 from mesa_llm.statistics import Estimate, mean_estimate, with_interval
+from mesa_llm.tables import MISSING, TableSource
 from mesa_llm.text import clip, counted, figure_text, suggestion, table
 
 MAX_GROUPS = 30
@@ -46,7 +49,7 @@ MAX_GROUPS = 30
 MAX_SHOWN = 3
 """Maximum number of choices whose shares are shown in a line of text."""
 
-type Source = str | Path | pd.DataFrame | pd.Series
+type Source = TableSource | pd.Series
 """Answers: a table, one column, a file with a table, or a run log."""
 
 
@@ -270,6 +273,9 @@ def compare_with(
     as_choices: Collection[str] = (),
     traits: Source | None = None,
     unit: str | None = None,
+    scales: Mapping[str, Any] | None = None,
+    missing: Collection[str] = MISSING,
+    encoding: str | None = None,
 ) -> PeopleComparison:
     """Compare simulated answers, or results of runs, with those of people.
 
@@ -285,16 +291,22 @@ def compare_with(
         traits: Table with the column `agent`, and further columns for `by` and `unit` of simulated answers.
         unit: Column of both sides that names the same respondent. Where people answered for some of the units, it adds
             prediction-powered estimates for all of them.
+        scales: Question → what it allows: its type, as in `Question`, or its lowest and highest number. People's other
+            answers are taken for missing, counted and noted. Without it, a note says which look like codes.
+        missing: Cells of people's table that stand for a missing answer, unless simulated answers have them too.
+        encoding: Encoding of people's file; None: determined from it.
 
     Raises:
-        ConfigError: If a table cannot be read, nothing can be compared, a column is missing, or numbers and words are
-            mixed.
+        ConfigError: If a table cannot be read, nothing can be compared, a column is missing, numbers and words are
+            mixed, or no answer is one that the question allows.
     """
-    theirs = answer_table(people, "the table of people" if not isinstance(people, str | Path) else str(people))
-    named: Mapping[str, Source] = answers if isinstance(answers, Mapping) else {"simulated": answers}
+    named = cast("Mapping[str, Source]", answers) if _are_named(answers) else {"simulated": cast("Source", answers)}
     if not named:
         raise ConfigError("there are no simulated answers to compare with people's")
     ours = [answer_table(source, name) for name, source in named.items()]
+    used = {cell for source in ours for column in source.frame for cell in source.frame[column] if cell in missing}
+    place = str(people) if isinstance(people, str | Path) else "the table of people"
+    theirs = answer_table(people, place, missing=set(missing) - used, encoding=encoding)
     if traits is not None:
         known = answer_table(traits, "the traits").frame
         ours = [source.with_traits(known) for source in ours]
@@ -307,7 +319,8 @@ def compare_with(
     rows: list[AnswerComparison] = []
     estimates: list[PopulationEstimate] = []
     for question in compared:
-        asked = _Asked.of(question, theirs, ours, as_choices)
+        asked = _Asked.of(question, theirs, ours, as_choices, scale_of((scales or {}).get(question)))
+        notes += asked.notes
         rows += asked.rows()
         for column in columns:
             rows += asked.rows_by(column)
@@ -380,16 +393,37 @@ class _Asked:
     sources: Mapping[str, pd.DataFrame]
     """Source → its rows."""
 
+    notes: Sequence[str] = ()
+    """What is to be said about the answers."""
+
     @classmethod
     def of(
-        cls, question: str, people: AnswerTable, sources: Sequence[AnswerTable], as_choices: Collection[str]
+        cls,
+        question: str,
+        people: AnswerTable,
+        sources: Sequence[AnswerTable],
+        as_choices: Collection[str],
+        scale: AnswerScale | None,
     ) -> _Asked:
         ours = {source.name: source.answers_to(question) for source in sources if question in source.questions}
-        theirs = people.answers_to(question)
-        given = {people.name: _given(theirs), **{name: _given(rows) for name, rows in ours.items()}}
+        rows = {people.name: people.answers_to(question), **ours}
+        notes: list[str] = []
+        if question not in as_choices:
+            converted, notes = as_plain_numbers(question, {name: _given(own) for name, own in rows.items()})
+            rows = {name: _with_answers(own, converted[name]) for name, own in rows.items()}
+        if scale is not None:
+            kept, odd = within_scale(list(rows[people.name][ANSWER]), scale, question, people.name)
+            rows[people.name] = rows[people.name].assign(**{ANSWER: pd.Series(kept, rows[people.name].index, object)})
+            notes += odd
+        given = {name: _given(own) for name, own in rows.items()}
         if not given[people.name]:
             raise ConfigError(f"{people.name} has no answer to {question!r:.80}")
-        return cls(question, kind_of_answers(question, given, as_choices), theirs, ours)
+        kind = kind_of_answers(question, given, as_choices)
+        if scale is None and kind == "number":
+            simulated = [one for name in ours for one in given[name]]
+            notes += odd_codes(given[people.name], simulated, question, people.name)
+        theirs = rows.pop(people.name)
+        return cls(question, kind, theirs, rows, notes)
 
     def rows(self, group: str = "", of: Sequence[Any] | None = None) -> list[AnswerComparison]:
         """Compare each source with people.
@@ -493,6 +527,21 @@ class _Asked:
 
 
 _NO_FIGURES: dict[str, Any] = dict.fromkeys(("distance", "distance_sd", "ks", "spread", "ceiling"))
+
+
+def _are_named(answers: Any) -> bool:
+    """Check whether answers are several sources by name, and not one dictionary of columns."""
+    return isinstance(answers, Mapping) and not any(
+        isinstance(one, list | tuple) and not all(isinstance(row, Mapping) for row in cast("Sequence[Any]", one))
+        for one in cast("Mapping[str, Any]", answers).values()
+    )
+
+
+def _with_answers(rows: pd.DataFrame, given: Sequence[Any]) -> pd.DataFrame:
+    """Return rows with other answers in place of those that are not missing."""
+    values = iter(given)
+    cells = [None if one is None else next(values) for one in rows[ANSWER]]
+    return rows.assign(**{ANSWER: pd.Series(cells, rows.index, object)})
 
 
 def _given(rows: pd.DataFrame) -> list[Any]:

@@ -21,6 +21,8 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.answers import AGENT, AnswerTable, is_missing
 from mesa_llm.experiments.people import PeopleComparison, Source, compare_with
 from mesa_llm.model.model import LLMModel
+from mesa_llm.tables import MISSING
+from mesa_llm.text import one_line
 
 NO_PERSONA = "no persona"
 """Name of the source whose agents have no personas."""
@@ -45,6 +47,8 @@ def compare_survey(
     by: str | Sequence[str] = (),
     as_choices: Collection[str] = (),
     unit: str | None = None,
+    missing: Collection[str] = MISSING,
+    encoding: str | None = None,
 ) -> PeopleComparison:
     """Survey a model's agents, and compare their answers with people's, beside those of rule twins and of chance.
 
@@ -63,7 +67,8 @@ def compare_survey(
         design: Design of the agents.
         parameters: Parameters of the model.
         options: Options of the model, such as `max_dollars` or `access`.
-        by, as_choices, unit: As for `compare_with`.
+        by, as_choices, unit, missing, encoding: As for `compare_with`. People's answers that a question's type does not
+            allow are taken for missing.
 
     Raises:
         ConfigError: If nothing can be compared, or a baseline is unknown.
@@ -90,7 +95,17 @@ def compare_survey(
             tables[name] = answers
     if not tables:
         raise ConfigError(f"nobody answered: {notes[0]}")
-    found = compare_with(people, tables, by=by, as_choices=as_choices, unit=unit)
+    scales = {(one.name or one.text): one.answer for one in asked if isinstance(one, Question)}
+    found = compare_with(
+        people,
+        tables,
+        by=by,
+        as_choices=as_choices,
+        unit=unit,
+        scales={one_line(name): answer for name, answer in scales.items()},
+        missing=missing,
+        encoding=encoding,
+    )
     return replace(found, notes=[*notes, *found.notes])
 
 

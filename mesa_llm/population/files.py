@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -19,14 +19,13 @@ from mesa_llm.population.persona import Persona
 from mesa_llm.population.tables import (
     KNOWN,
     ItemFault,
-    columns_of,
     fault_of,
     person_row,
     persona_of,
     place,
     require_people,
 )
-from mesa_llm.tables import PlacedRow, Row, folded, read_table
+from mesa_llm.tables import MISSING, PlacedRow, Row, columns_of, folded, read_table
 
 FREQUENCY = "activity_level_frequency"
 """Column with a user's hourly counts of activity."""
@@ -118,17 +117,20 @@ class Users:
     """Each persona's cell in the first of `ID_COLUMNS` that the file has; empty without such a column."""
 
 
-def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
+def from_file(
+    path: str | Path, n: int | None = None, *, missing: Collection[str] = MISSING, encoding: str | None = None
+) -> list[Persona]:
     """Read a population from a file in one of OASIS's formats, or from any other table.
 
     Args:
         path: The file.
         n: Maximum number of personas, from the start of the file; None: all.
+        missing, encoding: As for `mesa_llm.tables.read_table`.
 
     Raises:
         ConfigError: If the file cannot be read or holds no users. The message says what it holds instead, if known.
     """
-    return read_users(path).personas[:n]
+    return read_users(path, missing=missing, encoding=encoding).personas[:n]
 
 
 def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule = "paper") -> list[Persona]:
@@ -150,7 +152,13 @@ def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule 
 
 
 def read_users(
-    path: str | Path, activity: str | Path | None = None, rule: Rule = "paper", *, skip: bool = False
+    path: str | Path,
+    activity: str | Path | None = None,
+    rule: Rule = "paper",
+    *,
+    skip: bool = False,
+    missing: Collection[str] = MISSING,
+    encoding: str | None = None,
 ) -> Users:
     """Read a population as `from_file` does, and report unusable rows and items.
 
@@ -163,11 +171,12 @@ def read_users(
         activity: Table of the same users' hours of activity, row by row, for users in OASIS's formats.
         rule: Rule that converts them to probabilities; see `hourly_activity`.
         skip: Whether to leave out unusable items and rows instead of raising an error.
+        missing, encoding: As for `mesa_llm.tables.read_table`.
 
     Raises:
         ConfigError: If the file cannot be read, holds no users or, without `skip`, has unusable rows or items.
     """
-    placed = _numbered_rows(path)
+    placed = _numbered_rows(path, missing, encoding)
     rows = _whole(placed)
     if _is_x(rows) or _has(rows, REDDIT_COLUMNS):
         return _read_oasis(path, placed, activity, rule, skip=skip)
@@ -177,10 +186,14 @@ def read_users(
     return content.users(list(content.personas.values()))
 
 
-def _numbered_rows(path: str | Path) -> list[PlacedRow]:
+def _numbered_rows(
+    path: str | Path, missing: Collection[str] = MISSING, encoding: str | None = None
+) -> list[PlacedRow]:
     """Read the rows of a file of users."""
-    placed = read_table(path, KNOWN)
-    return [(line, person_row(row, f"{path}, line {line}") if isinstance(row, dict) else row) for line, row in placed]
+    placed = read_table(path, KNOWN, missing=missing, encoding=encoding)
+    return [
+        (line, person_row(row, f"{path}, line {line}") if isinstance(row, dict) else row) for line, row in placed if row
+    ]
 
 
 @dataclass

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.persona import Persona
-from mesa_llm.tables import Row, folded, read_table, whole_rows
+from mesa_llm.tables import MISSING, Row, TableSource, columns_of, folded, name_of, read_table, whole_rows
 from mesa_llm.text import clip
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "name": ("name", "realname", "real_name", "full_name"),
@@ -43,7 +40,7 @@ ItemFault = Callable[[str], None]
 """Receives the reason why a cell, or an item in it, is left out; may raise an error instead."""
 
 
-def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
+def from_table(table: TableSource, *, missing: Collection[str] = MISSING, encoding: str | None = None) -> list[Persona]:
     """Build a persona from each row of a table.
 
     Columns named in `COLUMNS` fill those fields, regardless of case; all others become traits under their own name. A
@@ -51,20 +48,17 @@ def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
     are left out.
 
     Args:
-        table: A file, see `mesa_llm.tables.read_table`, or a DataFrame.
+        table: A file, see `mesa_llm.tables.read_table`, a DataFrame, a list of dictionaries, or a dictionary of lists.
+        missing, encoding: As for `read_table`.
 
     Raises:
         ConfigError: If the file cannot be read, no column holds names or personas, or a cell cannot be used.
     """
-    rows = rows_of(table)
-    source = str(table) if isinstance(table, (str, Path)) else "the table"
+    source = name_of(table)
+    placed = read_table(table, KNOWN, missing=missing, encoding=encoding)
+    rows = [person_row(row, source) for row in whole_rows(table, placed) if row]
     require_people(rows, source)
     return [persona_of(row, source, row_number) for row_number, row in enumerate(rows, start=1)]
-
-
-def columns_of(rows: Sequence[Row]) -> list[str]:
-    """Return the columns of all rows, in the order of their first occurrence."""
-    return list(dict.fromkeys(column for row in rows for column in row))
 
 
 def require_people(rows: Sequence[Row], source: str) -> None:
@@ -81,17 +75,6 @@ def require_people(rows: Sequence[Row], source: str) -> None:
             f"{source} has the columns {columns_text}; a population needs a column 'name' or 'persona' "
             f"(also accepted: {', '.join(sorted(names - {'name', 'persona'}))}). Rename one, or add one"
         )
-
-
-def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
-    """Read a table as one mapping per row, without empty cells.
-
-    Raises:
-        ConfigError: If the file cannot be read, or has a row that cannot be used.
-    """
-    if not isinstance(table, (str, Path)):
-        return _rows_of_frame(table)
-    return [person_row(row, str(table)) for row in whole_rows(table, read_table(table, KNOWN))]
 
 
 def person_row(row: Row, source: str) -> Row:
@@ -130,24 +113,6 @@ def _outline(value: Any, depth: int = 0) -> list[str]:
         else:
             lines.append(f"{indent}{label}{item}")
     return lines
-
-
-def _rows_of_frame(frame: pd.DataFrame) -> list[Row]:
-    import pandas as pd
-
-    kept_columns = frame.loc[:, [not str(column).startswith("Unnamed:") for column in frame.columns]]
-    rows = kept_columns.convert_dtypes().to_dict("records")
-    return [{str(key): _plain(cell) for key, cell in row.items() if not _is_empty(cell, pd.isna)} for row in rows]
-
-
-def _is_empty(cell: Any, is_missing: Any) -> bool:
-    return cell is None or (not isinstance(cell, (list, tuple, dict)) and bool(is_missing(cell)))
-
-
-def _plain(cell: Any) -> Any:
-    """Convert NumPy numbers to Python numbers, and dates to text."""
-    value = cell.item() if hasattr(cell, "item") else cell
-    return value if isinstance(value, (str, int, float, bool, list, tuple, dict)) else str(value)
 
 
 def persona_of(row: Row, source: str, row_number: int, fault: ItemFault | None = None, **fields: Any) -> Persona:

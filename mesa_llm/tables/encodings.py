@@ -33,15 +33,39 @@ GZIP = b"\x1f\x8b"
 
 SAVE_AS = "save it as UTF-8 (in Excel: Save As, “CSV UTF-8”)"
 
-_LETTER, _SMALL = r"[^\W\d_]", "[a-zß-öø-ÿ]"
+NAME_IT = f"{SAVE_AS}, or name its encoding with encoding="
+"""Advice for a text whose encoding cannot be determined."""
+
+_LETTER, _SMALL, _MARKED = r"[^\W\d_]", "[a-zß-öø-ÿ]", r"[^\W\d_\x00-\x7f]"
 _FOREIGN = re.compile(
-    rf"[^\W\d_\x00-\x7f]{{4}}"
+    rf"{_MARKED}{{4}}"
     rf"|{_LETTER}[ƒ„†‡ˆ‰‹“”•˜™›€‚¡¢£¥¦¨©¬®¯±²³´¶¸¹¼½¾¿÷×]{_LETTER}"
     rf"|{_LETTER}[ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞŒ](?={_SMALL})"
-    rf"|{_LETTER}{{3}}[¹²³]|[ŠšŽžŸ¤]|[aeiouy]œ"
+    rf"|{_LETTER}{{3}}[¹²³]|[ŠšŽžŸ¤]|[aeiouy]œ|{_LETTER}[‚ˆƒ‡]|[¡-¿]{{4}}"
+    # Central European (1250): £ukasz, ¯aneta, Gdañsk, Kowaliæ, Szõke, Brãila, Nìmec, Dùm, and Czech words such as Øidiè
+    rf"|[£¯¥]{_SMALL}|œ[^\W\d_uidct]|ñ(?=[^\W\d_aeiouáéíóú])|[aeiouy]æ\b|õ(?![e\W])|ã(?=[^\W\d_oes])"
+    rf"|È(?={_SMALL})|è(?=[aiouyáí])|ì(?={_LETTER})|{_LETTER}ù(?={_LETTER})"
+    rf"|\b(?=\w*[øèÈØ])(?=\w*[áíýúìù])\w+"
+    # Turkish (1254) and Romanian: Ayþe, Ýbrahim, Güneþ, Daðlý; Baltic (1257): Bçrziòð
+    rf"|[þÞýÝðÐ](?={_LETTER})|(?<={_SMALL})[þÞýÝðÐ]|ç(?=[^\W\d_aeouyàâéèêëïoóôõãúùûí])"
 )
 """Signs that a text decoded as Windows-1252 is in another encoding: four accented letters in a row, symbols or
-capitals within a word, and letters that also occur in Eastern European encodings."""
+capitals within a word, and letters where no Western language has them."""
+
+_PAIR = re.compile(rf"{_MARKED}{{2}}")
+_WESTERN_PAIR = re.compile(
+    r"[äöåøæüß]{2}|[çÿ].|é[éâêèîàë]|ü[íéèï]|ï[éü]|õ[ée]|ã[éí]|œ[ûù]|[áéíóú][üñç]|ñ[áéíóú]", re.IGNORECASE
+)
+"""Two accented letters in a row as Western languages have them: Ääni, ação, créée, lingüística."""
+
+_UTF8_PART = re.compile(rb"[\xc3-\xc5][\x80-\xbf]|\xe2\x80[\x93-\xa6]|\xc2[\xa0-\xbf]")
+"""Bytes that are a character in UTF-8, and nothing that anybody writes in Windows-1252."""
+
+_TWICE = re.compile(
+    r"Ã[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’•˜™š›œžŸ]|[ÄÅ][\x80-\x9f¡-§©-¬®-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ]"
+    r"|â(?:€|\x80)[\x80-\xbf™œ˜“”¦]|Â[\xa0-\xbf](?!\w)"
+)
+"""UTF-8 that some program took for Windows-1252, and saved as UTF-8 again."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -70,36 +94,78 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, encoding: str | None = None) -> str:
     """Read a text file in UTF-8, UTF-16, UTF-32 or, with a warning if nothing else fits, Windows-1252.
 
     All line endings become line feeds.
+
+    Args:
+        path: The file.
+        encoding: Its encoding, such as `cp1250`; None: determined from the file.
 
     Raises:
         ConfigError: If the file cannot be read, or its encoding cannot be determined.
     """
     path = Path(path)
-    return decoded(read_bytes(path), path).replace("\r\n", "\n").replace("\r", "\n")
+    return decoded(read_bytes(path), path, encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def decoded(content: bytes, path: Path) -> str:
+def decoded(content: bytes, path: Path, encoding: str | None = None) -> str:
     """Decode the content of a file as `read_text` does, but keep its line endings.
 
     Raises:
-        ConfigError: If its encoding cannot be determined.
+        ConfigError: If its encoding cannot be determined, or is not the one that is given.
     """
-    mark, encoding = next((pair for pair in MARKS if content.startswith(pair[0])), (b"", "utf-8"))
+    if encoding is not None:
+        return _decoded_as(content, path, encoding)
+    mark, known = next((pair for pair in MARKS if content.startswith(pair[0])), (b"", "utf-8"))
     if not mark and 0 in content[:4096]:
-        encoding = _wide(content[:4096])
+        known = _wide(content[:4096])
     try:
-        text = content[len(mark) :].decode(encoding)
+        text = content[len(mark) :].decode(known)
     except UnicodeDecodeError as error:
-        if mark or encoding != "utf-8":
-            raise ConfigError(f"{path} is not valid {encoding.upper()}: {error.reason}; {SAVE_AS}") from error
+        if mark or known != "utf-8":
+            raise ConfigError(f"{path} is not valid {known.upper()}: {error.reason}; {NAME_IT}") from error
         text = _western(content, path)
     if "\0" in text:
-        raise ConfigError(f"{path} is not a text file: it contains NUL characters; {SAVE_AS}")
+        raise ConfigError(f"{path} is not a text file: it contains NUL characters; {NAME_IT}")
+    if twice := _TWICE.search(text):
+        raise ConfigError(
+            f"{path}, line {_line_at(text, twice.start())}: {_word_at(text, twice)!r} is UTF-8 that a program took for "
+            f"Windows-1252 and saved again; {SAVE_AS} from the original, or keep it as it is with encoding='utf-8'"
+        )
+    if lost := text.count("\ufffd"):
+        line = _line_at(text, text.index("\ufffd"))
+        logger.warning("%s: %d letters were lost before (“\ufffd”), the first on line %d", path, lost, line)
     return text
+
+
+def _decoded_as(content: bytes, path: Path, encoding: str) -> str:
+    """Decode in the encoding that the user names.
+
+    Raises:
+        ConfigError: If there is no such encoding, or the content is in another one.
+    """
+    mark = next((mark for mark, _ in MARKS if content.startswith(mark) and encoding.lower().startswith("utf")), b"")
+    name = encoding if not mark else next(name for one, name in MARKS if one == mark)
+    try:
+        return content[len(mark) :].decode(name)
+    except LookupError:
+        raise ConfigError(f"there is no encoding {encoding!r:.60}; wanted one of Python's, such as 'cp1250'") from None
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        raise ConfigError(f"{path}, line {line}: the text is not in {encoding}: {error.reason}") from None
+
+
+def _line_at(text: str, index: int) -> int:
+    return len(re.split(r"\r\n|\r|\n", text[:index]))
+
+
+def _word_at(text: str, match: re.Match[str]) -> str:
+    """Return the word around a match, for errors."""
+    begin = re.search(r"\w*$", text[max(0, match.start() - 30) : match.start()])
+    end = re.compile(r"\w*").match(text, match.end())
+    return (begin[0] if begin else "") + match[0] + (end[0][:30] if end else "")
 
 
 def _wide(head: bytes) -> str:
@@ -111,27 +177,39 @@ def _wide(head: bytes) -> str:
 
 
 def _western(content: bytes, path: Path) -> str:
-    """Decode Windows-1252, the only single-byte encoding supported.
+    """Decode Windows-1252, the only single-byte encoding that is guessed.
 
     Raises:
         ConfigError: If the text seems to be in another encoding.
     """
+    if part := _UTF8_PART.search(content):
+        line = len(re.split(rb"\r\n|\r|\n", content[: part.start()]))
+        raise ConfigError(f"{path}, line {line}: this part of the file is UTF-8, and another part is not; {SAVE_AS}")
     try:
         text = content.decode("cp1252")
-        foreign = _FOREIGN.search(text)
-        if foreign is None and text.count("“") > text.count("”") + text.count("„"):
-            foreign = re.search("“", text)
+        foreign = _foreign(text)
     except UnicodeDecodeError as error:
-        text, foreign = "", error
+        text, foreign = "", error.start
     if foreign is not None:
-        at = content[: foreign.start if isinstance(foreign, UnicodeDecodeError) else foreign.start()]
-        line = len(re.split(rb"\r\n|\r|\n", at))
-        raise ConfigError(f"{path}, line {line}: the text is neither UTF-8 nor Windows-1252; {SAVE_AS}")
-    logger.warning("%s is not in UTF-8; it is read as Windows-1252. If letters are wrong, %s", path, SAVE_AS)
+        line = len(re.split(rb"\r\n|\r|\n", content[:foreign]))
+        raise ConfigError(f"{path}, line {line}: the text is neither UTF-8 nor Windows-1252; {NAME_IT}")
+    logger.warning("%s is not in UTF-8; it is read as Windows-1252. If letters are wrong, %s", path, NAME_IT)
     return text
 
 
-def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
+def _foreign(text: str) -> int | None:
+    """Return where a text that was decoded as Windows-1252 is in another encoding; None if nothing shows it."""
+    if found := _FOREIGN.search(text):
+        return found.start()
+    for pair in _PAIR.finditer(text):
+        if _WESTERN_PAIR.fullmatch(pair[0]) is None:
+            return pair.start()
+    if text.count("“") > text.count("”") + text.count("„"):
+        return text.index("“")
+    return None
+
+
+def numbered_lines(path: str | Path, encoding: str | None = None) -> list[tuple[int, str]]:
     """Read the non-blank lines of a text file with their line numbers, from 1.
 
     Only line feeds end a line, since other Unicode line breaks, such as U+2028, may occur within texts.
@@ -139,4 +217,6 @@ def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
     Raises:
         ConfigError: If the file cannot be read, or its encoding cannot be determined.
     """
-    return [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
+    return [
+        (number, line) for number, line in enumerate(read_text(path, encoding).split("\n"), start=1) if line.strip()
+    ]

@@ -45,17 +45,18 @@ class _Reader:
         return fields
 
 
-def json_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
+def json_rows(path: Path, known: Collection[str], encoding: str | None = None) -> list[PlacedRow]:
     """Read a table from a JSON file, with the line of each row where it is known.
 
     Args:
         path: The file.
         known: Folded column names that identify an object as a row.
+        encoding: Encoding of the file; None: determined from it.
 
     Raises:
         ConfigError: If the file is not JSON, or not a table.
     """
-    text = read_text(path)
+    text = read_text(path, encoding)
     begin = _after_blanks(text, 0)
     try:
         if text[begin : begin + 1] == "[":
@@ -63,7 +64,7 @@ def json_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
         reader = _Reader()
         document, end = reader.item(text, begin)
         if text[end:].strip():
-            return json_line_rows(path, known)
+            return json_line_rows(path, known, encoding)
         row = reader.row(document)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not a readable JSON file: {error}") from error
@@ -72,16 +73,17 @@ def json_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
     return [(1, each) for each in _rows_of(cast("dict[str, Any]", document), path, known)]
 
 
-def json_line_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
+def json_line_rows(path: Path, known: Collection[str], encoding: str | None = None) -> list[PlacedRow]:
     """Read a table with one JSON object per line; only line feeds end a line.
 
     Args:
         path: The file.
         known: Not used.
+        encoding: Encoding of the file; None: determined from it.
     """
     placed: list[PlacedRow] = []
     reader = _Reader()
-    for line, text in numbered_lines(path):
+    for line, text in numbered_lines(path, encoding):
         stripped = text.strip()
         try:
             item, end = reader.item(stripped, 0)

@@ -17,12 +17,13 @@ INDEX = "__index_level_0__"
 """Column in which pandas writes row numbers."""
 
 
-def parquet_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
+def parquet_rows(path: Path, known: Collection[str] = (), encoding: str | None = None) -> list[PlacedRow]:
     """Read a Parquet file; dates become ISO 8601 text, and decimals become text.
 
     Args:
         path: The file.
         known: Not used.
+        encoding: Not used.
 
     Raises:
         ConfigError: If pyarrow is not installed, or the file is not a Parquet file or is too large.
@@ -48,7 +49,7 @@ def parquet_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
             raise
         raise ConfigError(f"{path} is not a readable Parquet file: {error!s:.200}") from error
     rows: Iterator[Any] = zip(*columns, strict=True)
-    return headed_rows([(0, names), *enumerate(rows, 1)], path, "row")[1]
+    return headed_rows([(0, names), *enumerate(rows, 1)], path, "row")
 
 
 def _is_text(arrow: Any, kind: Any) -> bool:

@@ -1,18 +1,27 @@
-"""Rows of tables: column names, size limits, line numbers, and numbers in text cells."""
+"""Rows of tables: column names, size limits, and line numbers."""
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.tables.numbers import WRITTEN_NUMBER
+from mesa_llm.text import counted
+
+logger = logging.getLogger(__name__)
 
 Row = dict[str, Any]
 """Cells of a row by column, without empty ones."""
 
 PlacedRow = tuple[int, Row | str]
 """Line on which a row begins, from 1, with its cells or a description of what is wrong with them."""
+
+Record = tuple[int, Sequence[Any] | str]
+"""Line on which a row begins, with all its cells in order, or a description of what is wrong with it."""
 
 MAX_COLUMNS = 5_000
 """Maximum number of columns."""
@@ -26,14 +35,14 @@ MAX_LINES = 10_000_000
 MAX_CELL = 2**23
 """Maximum number of characters of a cell; a user's list of followees is a single cell."""
 
-NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,4000})(?:\.\d{1,20})?", re.ASCII)
-"""A number in plain digits."""
+NAMELESS = re.compile(r"(?:Unnamed: \d+(?:_level_\d+)?(?:\.\d+)?)?")
+"""Names of columns without one, as pandas writes them."""
 
-WRITTEN_NUMBER = re.compile(r"[-+−]?\d{1,300}(?:[.,]\d{1,20})?", re.ASCII)
-"""A number as people write it, with a decimal point or comma."""
+N_HEAD = 40
+"""Number of rows among which column names are looked for."""
 
-THOUSANDS = re.compile(r"[-+−]?[1-9]\d{0,2},\d{3}", re.ASCII)
-"""A number whose comma may mean two things."""
+COMMENT = re.compile(r"(?:#|//|%|;|--)")
+"""Beginning of a comment above a table."""
 
 
 def folded(column: Any) -> str:
@@ -59,49 +68,103 @@ def require_size(n_rows: int, n_columns: int, where: str) -> None:
 
 
 def headed_rows(
-    records: Iterable[tuple[int, Sequence[Any] | str]], path: Any, unit: str = "line"
-) -> tuple[list[str], list[PlacedRow]]:
-    """Label the cells of each row with the column names in the first row; empty rows are left out.
+    records: Iterable[Record], path: Any, unit: str = "line", known: Collection[str] = (), *, is_ragged: bool = False
+) -> list[PlacedRow]:
+    """Label the cells of each row with the column names above them; empty rows are left out.
 
-    An empty column needs no name, and neither does a first column of row numbers.
+    The names stand in the first row, or below a title or comments, in the first row that has known ones. An empty
+    column needs no name, and neither does a first column of row numbers.
 
     Args:
-        records: Line and cells of each row, the header first, or a description of what is wrong with the row.
+        records: Line and cells of each row, or a description of what is wrong with the row.
         path: The file, for errors.
         unit: What `records` counts (lines or rows), for errors.
-
-    Returns:
-        The column names, and the rows.
+        known: Folded column names that help find the row.
+        is_ragged: Whether the format leaves out empty cells at the end of a row.
 
     Raises:
         ConfigError: If there are no rows, the table is too large, a column with cells has no name, or two columns have
             the same name.
     """
     numbered = iter(records)
-    header_line, header = next(numbered, (1, ()))
+    sample = list(islice(numbered, N_HEAD))
+    head = head_index(sample, known)
+    if head:
+        lines = counted(head, unit)
+        logger.warning(
+            "%s: the column names stand on %s %d; %s above are left out (%.80r)", path, unit, sample[head][0], lines,
+            next((cell for cell in sample[0][1] if is_filled(cell)), ""),
+        )  # fmt: skip
+    header_line, header = sample[head] if sample else (1, ())
     where = f"{path}, {unit} {header_line}"
-    columns = _names_of(header, where)
-    nameless = {place for place, name in enumerate(columns) if not name}
-    placed: list[PlacedRow] = []
-    n_columns = len(columns)
-    for line, cells in numbered:
-        if isinstance(cells, str):
-            placed.append((line, cells))
-            continue
-        require_size(len(placed), len(cells), where)
-        filled = [(place, cell) for place, cell in enumerate(cells) if is_filled(cell)]
-        if not filled:
-            continue
-        if len(cells) < n_columns or filled[-1][0] >= n_columns:
-            n_cells = len(cells) if len(cells) < n_columns else filled[-1][0] + 1
-            placed.append((line, f"found {n_cells} cells; wanted {n_columns}, one for each column"))
-            continue
-        placed.append((line, {columns[place]: cell for place, cell in filled if columns[place]}))
-        if nameless:
-            _require_names([cell for cell in filled if cell[0] in nameless], where, f"{unit} {line}")
+    body = sample[head + 1 :]
+    if body and (joined := _joined_head(header, body[0][1])):
+        logger.warning("%s: the column names go on in the %s below", where, unit)
+        header, body = joined, body[1:]
+    columns = _names_of(_with_row_names(header, body), where)
+    labelled = _Labelled(columns, where, unit, is_ragged)
+    placed = [row for line, cells in chain(body, numbered) if (row := labelled.row(line, cells)) is not None]
     if not placed:
         raise ConfigError(f"{where}: found only column names; wanted rows below them")
-    return columns, placed
+    return placed
+
+
+def head_index(sample: Sequence[Record], known: Collection[str]) -> int:
+    """Return the index of the row with the column names among the first rows of a table."""
+    rows = [[] if isinstance(cells, str) else [cell for cell in cells if is_filled(cell)] for _, cells in sample]
+    hits = [sum(isinstance(cell, str) and folded(cell) in known for cell in row) for row in rows]
+    if len(rows) < 2 or hits[0]:
+        return 0
+    best = hits.index(max(hits))
+    are_above = all(len(row) < len(rows[best]) or COMMENT.match(str(row[0])) for row in rows[:best])
+    if hits[best] and best + 1 < len(rows) and _is_head(rows[best]) and (hits[best] > 1 or are_above):
+        return best
+    width = sorted(len(row) for row in rows)[len(rows) // 2]
+    for index, row in enumerate(rows[:-1]):
+        is_comment = bool(row) and COMMENT.match(str(row[0])) is not None and str(row[0]).strip() not in ("#", "%")
+        is_title = 2 * len(row) <= width or (is_comment and (" " in str(row[0]).strip() or len(row) != width))
+        if not (width > 1 and is_title):
+            return index if _is_head(row) else 0
+    return 0
+
+
+def _is_head(row: Sequence[Any]) -> bool:
+    """Check whether filled cells may be column names: different texts, none of them a number."""
+    texts = [cell.strip() for cell in row if isinstance(cell, str)]
+    return len(set(texts)) == len(row) and not any(WRITTEN_NUMBER.fullmatch(text) for text in texts)
+
+
+def _joined_head(header: Sequence[Any] | str, below: Sequence[Any] | str) -> list[str]:
+    """Join column names that stand in two rows, as SurveyMonkey writes them; empty if they stand in one.
+
+    The second row begins with empty cells, and names the columns that the first one leaves without a name.
+    """
+    if isinstance(header, str) or isinstance(below, str) or not header or not is_filled(header[0]):
+        return []
+    names = ["" if cell is None else str(cell).strip() for cell in header]
+    parts = [str(cell).strip() if is_filled(cell) else "" for cell in below]
+    parts += [""] * (len(names) - len(parts))
+    names += [""] * (len(parts) - len(names))
+    filled = [part for part in parts if part]
+    is_second = filled and not parts[0] and not any(WRITTEN_NUMBER.fullmatch(part) for part in filled)
+    gaps = [place for place, part in enumerate(parts) if part and not names[place]]
+    plain = {"response", "open-ended response"}
+    if not is_second or not (gaps or all(part.casefold() in plain for part in filled)):
+        return []
+    joined: list[str] = []
+    above = ""
+    for name, part in zip(names, parts, strict=True):
+        above = name or above
+        joined.append(f"{above}: {part}" if part and part.casefold() not in plain else name)
+    return joined
+
+
+def _with_row_names(header: Sequence[Any] | str, body: Sequence[Record]) -> Sequence[Any] | str:
+    """Put an empty name first if every row begins with its number, which R writes without a name."""
+    whole = [cells for _, cells in body if not isinstance(cells, str)]
+    if isinstance(header, str) or not whole or not all(len(cells) == len(header) + 1 for cells in whole):
+        return header
+    return ["", *header] if all(str(cells[0]).strip().isdigit() for cells in whole) else header
 
 
 def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
@@ -111,7 +174,7 @@ def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
         ConfigError: If there are none, too many, or two are the same.
     """
     require_size(0, len(header), where)
-    columns = ["" if cell is None else str(cell).strip() for cell in header]
+    columns = ["" if cell is None or NAMELESS.fullmatch(str(cell).strip()) else str(cell).strip() for cell in header]
     if isinstance(header, str) or not any(columns):
         raise ConfigError(f"{where}: found no column names; wanted one above each column, and rows below them")
     places: dict[str, int] = {}
@@ -121,67 +184,64 @@ def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
     return columns
 
 
-def _require_names(cells: Iterable[tuple[int, Any]], where: str, row: str) -> None:
-    """Check that cells without a column name are row numbers in the first column.
+class _Labelled:
+    """Rows of a table with the names of their columns."""
 
-    Args:
-        cells: Index and value of each.
-        where: File and line of the header.
-        row: The line of the row.
+    def __init__(self, columns: Sequence[str], where: str, unit: str, is_ragged: bool) -> None:
+        self._columns = columns
+        self._where, self._unit, self._is_ragged = where, unit, is_ragged
+        self._nameless = {place for place, name in enumerate(columns) if not name}
+        self._n_leading = next(place for place, name in enumerate(columns) if name)
+        self._numbers = [-1] * self._n_leading
+        self._n_rows = 0
 
-    Raises:
-        ConfigError: If one is not.
-    """
-    for place, cell in cells:
-        if place or not str(cell).strip().isdigit():
-            raise ConfigError(
-                f"{where}: column {place + 1} has no name, and {row} has {cell!r:.60} in it; write a name above it"
-            )
+    def row(self, line: int, cells: Sequence[Any] | str) -> PlacedRow | None:
+        """Return a row, or a description of what is wrong with it; None if it is empty."""
+        if isinstance(cells, str):
+            return line, cells
+        self._n_rows += 1
+        require_size(self._n_rows, len(cells), self._where)
+        filled = [(place, cell) for place, cell in enumerate(cells) if is_filled(cell)]
+        if not filled:
+            return None
+        n_columns = len(self._columns)
+        is_short = len(cells) < n_columns and not self._is_ragged
+        if is_short and filled[0][0] == 0 == filled[-1][0] and is_note(str(filled[0][1])):
+            is_short = False  # such as a source below the table
+        if is_short or filled[-1][0] >= n_columns:
+            n_cells = len(cells) if is_short else filled[-1][0] + 1
+            return line, f"found {n_cells} cells; wanted {n_columns}, one for each column"
+        if self._nameless:
+            self._require_names(filled, line)
+        return line, {self._columns[place]: cell for place, cell in filled if self._columns[place]}
+
+    def _require_names(self, filled: Sequence[tuple[int, Any]], line: int) -> None:
+        """Check that cells without a column name are row numbers in the first columns.
+
+        Raises:
+            ConfigError: If one is not.
+        """
+        for place, cell in filled:
+            if place in self._nameless:
+                text = str(cell).strip()
+                if place < self._n_leading and text.isdigit() and int(text) > self._numbers[place]:
+                    self._numbers[place] = int(text)
+                elif not (len(filled) == 1 and is_note(text)):
+                    raise ConfigError(
+                        f"{self._where}: column {place + 1} has no name, and {self._unit} {line} has {cell!r:.60} in "
+                        "it; write a name above it"
+                    )
 
 
-def plain_number(text: str) -> int | float | None:
-    """Return the number that a text spells exactly, or None.
-
-    Leading zeros, plus signs, exponents and spaces are not accepted, so `str` of the number gives the text again.
-    """
-    if NUMBER.fullmatch(text) is None:
-        return None
-    number = float(text) if "." in text else int(text)
-    return number if str(number) == text else None
+NOTE = re.compile(
+    r"\(?n\s*[=:]\s*[\d., ]+\)?|[*†‡§]+\s?\S.*|©.*|end of (?:file|table|data|report)\b.*"
+    r"|(?:sources?|quellen?|notes?|anmerkung(?:en)?|remarks?|fuentes?|notas?|footnotes?|legende?|generated|exported|"
+    r"created|downloaded|copyright|data from|stand|as of|weighted|base)\b\s*(?:[:=–—-]|by\b|on\b|from\b).*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A line below a table that is no row of it."""
 
 
-def number_in(cell: Any) -> float | None:
-    """Return the number in a cell, also one written with a decimal comma (3,5); None if there is none.
-
-    Raises:
-        ConfigError: If a comma may stand for a decimal point or for thousands.
-    """
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return float(cell)
-    if not isinstance(cell, str) or (match := WRITTEN_NUMBER.fullmatch(cell.strip())) is None:
-        return None
-    if THOUSANDS.fullmatch(match[0]):
-        raise ConfigError(f"{cell!r} may be thousands, or a number with three decimals; write it without a comma")
-    return float(match[0].replace(",", ".").replace("−", "-"))
-
-
-def with_numbers(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Convert every column that holds only numbers, as `plain_number` defines them.
-
-    Args:
-        columns: Names of the columns.
-        rows: Cells by column, without empty ones. Changed in place.
-    """
-    rows = list(rows)
-    for column in columns:
-        numbers: list[int | float] = []
-        for row in rows:
-            if (cell := row.get(column)) is not None:
-                if (number := plain_number(cell)) is None:
-                    break
-                numbers.append(number)
-        else:
-            values = iter(numbers)
-            for row in rows:
-                if column in row:
-                    row[column] = next(values)
+def is_note(text: str) -> bool:
+    """Check whether a text is a note below a table, such as its source."""
+    return NOTE.fullmatch(text.strip()) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from io import StringIO
 from itertools import islice
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.encodings import decoded, read_bytes
-from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows, with_numbers
+from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows
 
 SEPARATORS = (",", ";", "\t", "|")
 """Cell separators, most likely first."""
@@ -26,31 +27,30 @@ SAMPLE_CHARACTERS = 100_000
 """Maximum number of characters in that sample."""
 
 
-def separated_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
-    """Read a table with a header and line numbers; columns that hold only numbers are converted.
+def separated_rows(path: Path, known: Collection[str], encoding: str | None = None) -> list[PlacedRow]:
+    """Read a table with a header and line numbers; all cells are text.
 
     Args:
         path: The file.
-        known: Folded column names that help detect the separator.
+        known: Folded column names that help detect the separator and the header.
+        encoding: Encoding of the file; None: determined from it.
 
     Raises:
         ConfigError: If there are no rows, the table is too large, or a quotation mark is never closed. The message
             names the line.
     """
-    lines = lines_of(path)
+    lines = lines_of(path, encoding)
     start, separator = separator_of(lines, path, known)
-    columns, placed = headed_rows(records_of(lines, separator, path, start), path)
-    with_numbers(columns, [row for _, row in placed if isinstance(row, dict)])
-    return placed
+    return headed_rows(records_of(lines, separator, path, start), path, known=known)
 
 
-def lines_of(path: Path) -> list[str]:
+def lines_of(path: Path, encoding: str | None = None) -> list[str]:
     """Read the lines of a text file with their endings (CR, LF or CRLF).
 
     Raises:
         ConfigError: If the file cannot be read, is empty, or has too many lines.
     """
-    text = decoded(read_bytes(path), path)
+    text = decoded(read_bytes(path), path, encoding)
     if (n_lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
         raise ConfigError(f"{path} has {n_lines:,} lines; a table has up to {MAX_LINES:,}")
     lines = StringIO(text, newline="").readlines()
@@ -65,7 +65,7 @@ def separator_of(lines: Sequence[str], path: Path, known: Collection[str] = ()) 
     Args:
         lines: All lines.
         path: The file; tabs are tried first if its name ends in `.tsv`.
-        known: Folded column names; the separator that finds most of them in the first line is chosen.
+        known: Folded column names; the separator that finds most of them in one line is chosen.
 
     Returns:
         Index of the first line of the table, and the separator.
@@ -77,12 +77,19 @@ def separator_of(lines: Sequence[str], path: Path, known: Collection[str] = ()) 
     candidates = ("\t", *SEPARATORS) if ".tsv" in path.suffixes else SEPARATORS
 
     def fit(separator: str) -> tuple[int, float, int]:
-        reader = csv.reader(StringIO(sample, newline=""), delimiter=separator)
-        header, *rows = [cells for cells in reader if cells] or [[]]
-        whole = sum(len(cells) == len(header) for cells in rows) / max(len(rows), 1)
-        return sum(folded(cell) in known for cell in header), whole * (len(header) > 1), len(header)
+        rows = [cells for cells in csv.reader(StringIO(sample, newline=""), delimiter=separator) if cells] or [[]]
+        hits = [sum(folded(cell) in known for cell in cells) for cells in rows]
+        width = len(rows[hits.index(max(hits))]) if any(hits) else _usual_width(rows)
+        whole = sum(len(cells) == width for cells in rows) / len(rows)
+        return max(hits), whole * (width > 1), width
 
     return start, max(candidates, key=fit)
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of cells of the header, or of most rows if a title or comment stands above it."""
+    widths = Counter(map(len, rows))
+    return len(rows[0]) if widths[len(rows[0])] * 2 >= len(rows) else widths.most_common(1)[0][0]
 
 
 def records_of(lines: Sequence[str], separator: str, path: Path, start: int = 0) -> Iterator[tuple[int, list[str]]]:

@@ -10,12 +10,14 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, time
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.tables.rows import PlacedRow, headed_rows, is_filled, require_size
+from mesa_llm.tables.rows import N_HEAD, PlacedRow, Record, folded, headed_rows, is_filled, require_size
+from mesa_llm.text import counted
 
 logger = logging.getLogger(__name__)
 
@@ -38,19 +40,26 @@ PADDED = re.compile(r'0[0\\" ()/.-]*')
 """Number format that pads whole numbers with zeros, such as `00000` or `000\\-00\\-0000`."""
 
 
-def workbook_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
-    """Read the first non-empty sheet of a workbook: text and numbers unchanged, dates in ISO 8601.
+def workbook_rows(path: Path, known: Collection[str] = (), encoding: str | None = None) -> list[PlacedRow]:
+    """Read one sheet of a workbook: the first one with known column names, or the first that is not empty.
 
-    Formulas are replaced by the values that Excel stored with them. Numbers that their format pads with zeros become
-    text.
+    Text and numbers stay as they are, and dates are in ISO 8601. Formulas are replaced by the values that Excel stored
+    with them. Numbers that their format pads with zeros become text. Hidden rows and columns are read.
 
     Args:
         path: The file.
-        known: Not used.
+        known: Folded column names that help find the sheet and the row with the column names.
+        encoding: Not used.
 
     Raises:
         ConfigError: If openpyxl is not installed, or the file is not a workbook, is too large, or holds no table.
     """
+    name, rows = sheet_records(path, known)
+    return headed_rows(rows, f"{path}, sheet {name!r}", "row", known, is_ragged=True)
+
+
+def sheet_records(path: Path, known: Collection[str] = ()) -> tuple[str, list[Record]]:
+    """Return the name of a sheet and its rows with all their cells; see `workbook_rows`."""
     try:
         openpyxl = import_module("openpyxl")
     except ImportError:
@@ -64,7 +73,7 @@ def workbook_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about features that do not affect cells, such as charts
-            name, rows = _first_sheet(openpyxl, path)
+            return _chosen_sheet(openpyxl, path, known)
     except FileNotFoundError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
     except BROKEN as error:
@@ -74,42 +83,76 @@ def workbook_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
             f"{path} is not a readable .xlsx workbook ({error!s:.200}); if it has a password or another format, "
             "save it as .xlsx or CSV"
         ) from error
-    return headed_rows(rows, f"{path}, sheet {name!r}", "row")[1]
 
 
-def _first_sheet(openpyxl: Any, path: Path) -> tuple[str, list[tuple[int, Sequence[Any] | str]]]:
-    """Return the name and the rows of the first non-empty sheet."""
+def _chosen_sheet(openpyxl: Any, path: Path, known: Collection[str]) -> tuple[str, list[Record]]:
+    """Return the name and the rows of the first sheet with known columns, or of the first that is not empty."""
     formulas = openpyxl.load_workbook(path, read_only=True, data_only=False)
     try:
-        sheets = [sheet.title for sheet in formulas.worksheets]
-        for name in sheets:
-            rows = list(_rows_of(formulas[name], path))
-            if not rows:
-                continue
-            if len(sheets) > 1:
-                logger.warning("%s has %d sheets; %r is read, the first that is not empty", path, len(sheets), name)
-            if any(cell is FORMULA for _, cells in rows for cell in cells):
-                return name, _calculated(openpyxl, path, name, rows)
-            return name, [*rows]
+        names = [sheet.title for sheet in formulas.worksheets if sheet.sheet_state == "visible"]
+        hidden = [sheet.title for sheet in formulas.worksheets if sheet.title not in names]
+        heads = {name: list(islice(_rows_of(formulas[name], path), N_HEAD)) for name in [*names, *hidden]}
+        filled = [name for name, rows in heads.items() if rows]
+        if not filled:
+            raise ConfigError(f"{path} holds no cells; wanted column names, and rows below them")
+        fitting = [name for name in filled if any(_has_known(cells, known) for _, cells in heads[name])]
+        name = [*fitting, *filled][0]
+        rows = list(_rows_of(formulas[name], path))
+        _say_choice(path, [*names, *hidden], fitting, name)
+        _say_layout(path, formulas[name])
+        if any(cell is FORMULA for _, cells in rows for cell in cells):
+            return name, _calculated(openpyxl, path, name, rows)
+        return name, [*rows]
     finally:
         formulas.close()
-    raise ConfigError(f"{path} holds no cells; wanted column names, and rows below them")
 
+
+def _has_known(cells: Sequence[Any], known: Collection[str]) -> bool:
+    return any(isinstance(cell, str) and folded(cell) in known for cell in cells)
+
+
+def _say_choice(path: Path, names: Sequence[str], fitting: Sequence[str], name: str) -> None:
+    """Say which sheet is read, where there are several."""
+    if len(names) > 1:
+        others = ", ".join(map(repr, fitting[1:]))
+        reason = "the first that is not empty" if not fitting else "the first with such columns"
+        more = f"; {others} would fit too, and {'is' if len(fitting) == 2 else 'are'} left out" if others else ""
+        logger.warning("%s has %d sheets; %r is read, %s%s", path, len(names), name, reason, more)
+
+
+def _say_layout(path: Path, sheet: Any) -> None:
+    """Say what a reader of the workbook would not see: hidden rows and columns, and merged cells that lose theirs."""
+    with zipfile.ZipFile(path) as archive:
+        xml = archive.read(sheet._worksheet_path.lstrip("/"))
+    n_rows, n_columns = len(HIDDEN_ROW.findall(xml)), len(HIDDEN_COLUMN.findall(xml))
+    if n_rows or n_columns:
+        parts = [counted(n, noun) for n, noun in ((n_rows, "hidden row"), (n_columns, "group of hidden columns")) if n]
+        logger.warning("%s, sheet %r: %s are read too", path, sheet.title, " and ".join(parts))
+    merged = [cells.decode() for cells in MERGED.findall(xml)]
+    tall = [cells for cells in merged if len(set(re.findall(r"\d+", cells))) > 1]
+    if tall:
+        logger.warning(
+            "%s, sheet %r: merged cells, such as %s, count for their first row alone; unmerge and fill them to keep "
+            "their value in the others", path, sheet.title, tall[0],
+        )  # fmt: skip
+
+
+HIDDEN_ROW = re.compile(rb"""<row\b[^>]*\bhidden=["'](?:1|true)["']""")
+HIDDEN_COLUMN = re.compile(rb"""<col\b[^>]*\bhidden=["'](?:1|true)["']""")
+MERGED = re.compile(rb"""<mergeCell\b[^>]*\bref=["']([A-Z]+\d+:[A-Z]+\d+)["']""")
 
 FORMULA = object()
 """Marks a cell that holds a formula."""
 
 
-def _calculated(
-    openpyxl: Any, path: Path, name: str, rows: Sequence[tuple[int, Sequence[Any]]]
-) -> list[tuple[int, Sequence[Any] | str]]:
+def _calculated(openpyxl: Any, path: Path, name: str, rows: Sequence[tuple[int, Sequence[Any]]]) -> list[Record]:
     """Replace formulas by their stored values."""
     values = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         stored = dict(_rows_of(values[name], path))
     finally:
         values.close()
-    filled: list[tuple[int, Sequence[Any] | str]] = []
+    filled: list[Record] = []
     for number, cells in rows:
         row = [
             (stored.get(number, ()) + (None,) * len(cells))[index] if cell is FORMULA else cell

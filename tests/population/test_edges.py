@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 import pytest
+import scipy.io
+import scipy.sparse
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population import Persona, Users, read_edges, read_users
@@ -71,7 +76,7 @@ def test_a_column_of_ids_names_users_before_their_rows(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("0,1\n1,9\n", r"line 2: found '9'; wanted a row from 0 to 3"),
-        ("1,2\n3,4\n", r"found '4'; wanted a row from 0 to 3; rows are numbered from 0;"),
+        ("1,2\n3,4\n", r"found rows 1 to 4; wanted a row from 0 to 3, as rows are numbered from 0;"),
         ("ann,bo\nann,eve\neve,bo\n", r"line 2: found 'eve'; wanted the username of a user \(1 more of 3 follows"),
         ("0\n1\n", "found one column; wanted two"),
         ("ann,bo,3\n", "found 3 columns; wanted two"),
@@ -120,3 +125,146 @@ def test_an_explosion_of_entities_is_refused(tmp_path: Path, users: Users) -> No
     text = f'<!DOCTYPE x [<!ENTITY a0 "{"x" * 100}">{entities}]><graphml><graph id="&a9;"/></graphml>'
     with pytest.raises(ConfigError, match="not a readable GraphML"):
         edges(tmp_path / "e.graphml", text, users)
+
+
+TIES = [(0, 1), (0, 2), (1, 0), (3, 0)]
+MATRIX = [[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]
+LINKS = [{"source": a, "target": b} for a, b in TIES]
+NAMES = ["ann", "bo", "cy", "di"]
+GRAPH: Any = nx.DiGraph(TIES)
+
+
+def lines(cells: Sequence[Sequence[Any]], separator: str = ",") -> str:
+    return "".join(separator.join(map(str, row)) + "\n" for row in cells)
+
+
+WRITTEN: dict[str, Any] = {
+    "g.graphml": lambda path: nx.write_graphml(GRAPH, path),
+    "g.gexf": lambda path: nx.write_gexf(GRAPH, path),
+    "g.gml": lambda path: nx.write_gml(GRAPH, path),
+    "shuffled.gml": lambda path: nx.write_gml(nx.DiGraph([(3, 0), (1, 0), (0, 2), (0, 1)]), path),
+    "g.net": lambda path: nx.write_pajek(GRAPH, path),
+    "shuffled.net": lambda path: nx.write_pajek(nx.DiGraph([(3, 0), (1, 0), (0, 2), (0, 1)]), path),
+    "list.net": lambda path: path.write_text("*Vertices 4\r\n*Arcslist\r\n1 2 3\r\n2 1\r\n4 1\r\n"),
+    "matrix.net": lambda path: path.write_text("*Vertices 4\n*Matrix\n" + lines(MATRIX, " ")),
+    "g.json": lambda path: path.write_text(json.dumps(nx.node_link_data(GRAPH))),
+    "edges.json": lambda path: path.write_text(json.dumps({"edges": LINKS, "nodes": [], "directed": True})),
+    "adjacency.json": lambda path: path.write_text(json.dumps(nx.adjacency_data(GRAPH))),
+    "lists.json": lambda path: path.write_text(json.dumps(nx.to_dict_of_lists(GRAPH))),
+    "dicts.json": lambda path: path.write_text(json.dumps(nx.to_dict_of_dicts(GRAPH))),
+    "cyto.json": lambda path: path.write_text(json.dumps(nx.cytoscape_data(GRAPH))),
+    "pairs.json": lambda path: path.write_text(json.dumps([*TIES, (3, 0)])),
+    "matrix.json": lambda path: path.write_text(json.dumps(MATRIX)),
+    "records.json": lambda path: path.write_text(json.dumps(LINKS)),
+    "g.adjlist": lambda path: nx.write_adjlist(GRAPH, path),
+    "g.edgelist": lambda path: nx.write_weighted_edgelist(nx.DiGraph([(*tie, {"weight": 2}) for tie in TIES]), path),
+    "data.edgelist": lambda path: nx.write_edgelist(nx.DiGraph([(*tie, {"weight": 2}) for tie in TIES]), path),
+    "m.mtx": lambda path: scipy.io.mmwrite(path, scipy.sparse.coo_array(np.array(MATRIX))),
+    "dense.mtx": lambda path: scipy.io.mmwrite(path, np.array(MATRIX)),
+    "m.npz": lambda path: scipy.sparse.save_npz(path, scipy.sparse.csr_array(np.array(MATRIX))),
+    "m.npy": lambda path: np.save(path, np.array(MATRIX)),
+    "pairs.npy": lambda path: np.save(path, np.array(TIES)),
+    "m.csv": lambda path: path.write_text(lines(MATRIX)),
+    "m.txt": lambda path: path.write_text(lines(MATRIX, " ")),
+    "named.csv": lambda path: pd.DataFrame(MATRIX, NAMES, NAMES).to_csv(path),
+    "head.csv": lambda path: pd.DataFrame(MATRIX, NAMES, NAMES).to_csv(path, index=False),
+    "named.xlsx": lambda path: pd.DataFrame(MATRIX, NAMES, NAMES).to_excel(path),
+    "headless.xlsx": lambda path: pd.DataFrame(TIES).to_excel(path, index=False, header=False),
+    "w.csv": lambda path: path.write_text("Source,Target,Weight\n0,1,2\n0,2,.5\n1,0,1\n3,0,1\n2,1,0\n2,3,-1\n"),
+    "signs.txt": lambda path: path.write_text(lines([*[(*tie, 1) for tie in TIES], (2, 3, -1)], "\t")),
+    "snap.txt": lambda path: path.write_text("# ToNodeId FromNodeId\n" + lines([(b, a) for a, b in TIES], "\t")),
+    "konect.tsv": lambda path: path.write_text("% asym unweighted\n" + lines([(a + 1, b + 1) for a, b in TIES], " ")),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_form_of_a_network_is_the_same_network(tmp_path: Path, users: Users, name: str) -> None:
+    WRITTEN[name](tmp_path / name)
+    assert read_edges(tmp_path / name, users).edges.tolist() == EDGES
+    if name[-1] != "x":
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+        assert read_edges(tmp_path / f"{name}.gz", users).edges.tolist() == EDGES
+
+
+UNDIRECTED: dict[str, Any] = {
+    "g.csv": lambda path: path.write_text("Source,Target,Type\n0,1,Undirected\n1,2,undirected\n3,0,Directed\n"),
+    "d.csv": lambda path: path.write_text("from,to,directed\n0,1,false\n1,2,FALSE\n3,0,true\n"),
+    "g.net": lambda path: path.write_text("*vertices 4\n*arcs\n4 1\n*edges\n1 2\n2 3 1.0\n"),
+    "g.json": lambda path: path.write_text('{"nodes": [], "links": [{"source": 0, "target": 1}, {"source": 1, '
+        '"target": 2}, {"source": 3, "target": 0, "directed": true}], "directed": false}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDIRECTED)
+def test_a_tie_without_direction_counts_both_ways_and_is_counted(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    UNDIRECTED[name](tmp_path / name)
+    assert read_edges(tmp_path / name, 4).edges.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1], [3, 0]]
+    assert "2 ties without a direction: each counts both ways" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("snap.txt", "# Undirected graph: amazon\n# FromNodeId\tToNodeId\n0\t1\n1\t2\n"),
+        ("konect.tsv", "% sym unweighted\n1 2\n2 3\n"),
+        ("m.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"),
+        ("d3.json", '{"nodes": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "links": [{"source": 0, "target": 1}, '
+            '{"source": 1, "target": 2}]}'),
+        ("g.gexf", '<gexf xmlns="http://gexf.net/1.3" version="1.3"><graph defaultedgetype="undirected"><nodes>'
+            '<node id="0"/><node id="1"/><node id="2"/></nodes><edges><edge source="0" target="1"/>'
+            '<edge source="1" target="2"/></edges></graph></gexf>'),
+        ("g.gml", "graph [\n node [ id 0 ] node [ id 1 ] node [ id 2 ]\n edge [ source 0 target 1 ]\n"
+            " edge [ source 1 target 2 ]\n]\n"),
+    ],
+)  # fmt: skip
+def test_what_a_file_says_of_direction_is_heard(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = read_edges(tmp_path / name, [Persona(name=one) for one in "abc"])
+    assert found.edges.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+
+
+def test_weights_that_are_no_tie_are_left_out_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    WRITTEN["w.csv"](tmp_path / "w.csv")
+    assert read_edges(tmp_path / "w.csv", 4).edges.tolist() == EDGES
+    for said in ("1 tie of weight 0", "1 tie of a weight below 0", "weights are not used"):
+        assert said in caplog.text
+
+
+def test_labels_name_users_before_row_numbers(tmp_path: Path, users: Users) -> None:
+    graph: Any = nx.DiGraph([(0, 1)])
+    nx.set_node_attributes(graph, {0: "di", 1: "ann"}, "label")
+    for name, write in (("g.graphml", nx.write_graphml), ("g.gexf", nx.write_gexf)):
+        write(graph, tmp_path / name)
+        assert read_edges(tmp_path / name, users).edges.tolist() == [[3, 0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("g.dot", "digraph { 0 -> 1 }", "DOT of Graphviz, which is not read; write it as GraphML"),
+        ("x.txt", "dl n=3 format=fullmatrix\ndata:\n0 1 1\n", "DL of UCINET, which is not read"),
+        ("g.g6", "A_", "graph6, which is not read"),
+        ("m.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 5 1\n1 2\n", "3 × 5, a network of two kinds"),
+        ("m.mtx", "%%MatrixMarket matrix array real general\n99999 99999\n1\n", "up to 100,000,000 are read"),
+        ("g.net", "*vertices 3 2\n*edges\n1 3\n", "line 1: it has two kinds of vertices"),
+        ("g.net", "*vertices 3\n*arcs\n1 4\n", "line 3: found vertex 4; wanted one from 1 to 3"),
+        ("g.json", "[[0, 1], [1, 0]]", "lists that may be pairs, neighbours or rows"),
+        ("g.json", '{"name": "a", "children": []}', "it is a tree"),
+        ("x.tsv", "% bip unweighted\n1 1\n", "ties between two kinds of nodes"),
+        ("e.csv", "1,2\n3,4\n", "found rows 1 to 4; wanted a row from 0 to 3"),
+        ("g.gexf", '<!DOCTYPE x [<!ENTITY a "b">]><gexf><graph/></gexf>', "it has a DOCTYPE"),
+        ("m.npz", "PK", "is not a readable NumPy file"),
+    ],
+)
+def test_a_network_that_is_not_read_is_refused_with_its_form(tmp_path: Path, name: str, text: str, why: str) -> None:
+    (tmp_path / name).write_text(text)
+    for skip in (False, True):
+        with pytest.raises(ConfigError, match=why):
+            read_edges(tmp_path / name, 4, skip=skip)
+
+
+def test_a_file_that_may_count_from_one_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert edges(tmp_path / "e.csv", "1,2\n2,1\n", [Persona(name=one) for one in "abcd"]) == [[1, 2], [2, 1]]
+    assert "nobody follows or is followed by row 0; if the file counts from 1, subtract 1" in caplog.text

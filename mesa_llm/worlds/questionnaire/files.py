@@ -108,7 +108,7 @@ def read_instruments(path: str | Path) -> list[Instrument]:
         ConfigError: If the file cannot be read, or an item is invalid. The message names the line.
     """
     known = {name for names in COLUMNS.values() for name in names}
-    placed = read_table(path, known)
+    placed = read_table(path, known, missing=())  # "-" is a key
     if len(placed) > MAX_ITEMS:
         raise ConfigError(f"{path} has {len(placed):,} rows; a table of items may have up to {MAX_ITEMS:,}")
     rows = whole_rows(path, placed)

@@ -288,7 +288,7 @@ def load_tests(path: str | Path, conservatism: ConservatismRule = "2025") -> lis
 
 def _rows(path: Path) -> list[Row]:
     """Read the rows of a table; JSON lines may be called `.json`."""
-    return whole_rows(path, read_table(path, {"bias", "control", "treatment"}))
+    return whole_rows(path, read_table(path, {"bias", "control", "treatment"}, missing=()))
 
 
 def _metric(bias: Bias, written: Any, conservatism: ConservatismRule, where: str) -> Metric:

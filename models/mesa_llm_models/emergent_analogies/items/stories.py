@@ -73,7 +73,7 @@ def load_trials(path: str | Path | None = None) -> list[StoryTrial]:
         with resources.as_file(OWN) as file:
             return load_trials(file)
     name = str(path)
-    placed = read_table(path, COLUMNS)
+    placed = read_table(path, COLUMNS, missing=())
     rows = whole_rows(path, placed)
     if lacking := [column for column in COLUMNS if not any(column in row for row in rows)]:
         raise ConfigError(f"{name}: there is no column {lacking[0]!r}, or nothing in it; it needs {', '.join(COLUMNS)}")

@@ -68,7 +68,7 @@ def analogies_in(path: Path) -> list[Verbal]:
     Raises:
         ConfigError: If it lacks a column or a word, has another relation, or holds no analogies.
     """
-    placed = read_table(path, set(map(str.casefold, COLUMNS)))
+    placed = read_table(path, set(map(str.casefold, COLUMNS)), missing=())
     rows = whole_rows(path, placed)
     name = str(path)
     if lacking := [column for column in COLUMNS if not any(column in row for row in rows)]:
