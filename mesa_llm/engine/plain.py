@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -25,7 +26,7 @@ _HAS_OPTIONS = "_is_connected_with_options"
 
 
 class StepLog(RunLog):
-    """A run log that closes steps by itself, for models that do not signal their end.
+    """A run log that closes steps by itself, as agents of a plain model may act between its steps.
 
     A step is closed by the first record of another step, or when the log is closed. Until then it can be read, and
     counts in the digest, as if it were over.
@@ -34,6 +35,7 @@ class StepLog(RunLog):
     _open_step: int | None = None
     _resolved: tuple[int, int] | None = None  # the open step, and its number of records when it was last written
     _digest_so_far = ""
+    _closed_digest: Any = None  # the hash of all steps, as it would be if the open one were closed
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
         """Record what happened; the first record of another step closes the previous one."""
@@ -46,9 +48,23 @@ class StepLog(RunLog):
     def finish(self) -> None:
         """Close the open step."""
         with self._lock:
-            if self._open_step is not None and not self._is_closed:
-                step, self._open_step = self._open_step, None
+            if self._open_step is None or self._is_closed:
+                return
+            step, self._open_step = self._open_step, None
+            if self._resolved == (step, len(self._facts)):  # it is in the file
+                self._digest = self._closed_digest
+                for records in (self._facts, self._rows, self._written):
+                    records.clear()
+            else:
                 self.end_step(step, {})
+
+    def flush(self) -> None:
+        """Write the open step so far.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        self._written_digest()
 
     @property
     def digest(self) -> str:
@@ -96,6 +112,7 @@ class StepLog(RunLog):
                 rows = {table: list(records) for table, records in self._rows.items()}
                 self._open_step = None
                 self._digest_so_far = self.end_step(step, {})
+                self._closed_digest = self._digest
                 self._open_step, self._facts, self._rows, self._digest = step, facts, rows, digest
                 self._resolved = moment
             return self._digest_so_far
@@ -152,8 +169,24 @@ def connect(
     engine.join(model)
     if log is not None or options:
         setattr(model, _HAS_OPTIONS, True)
+    if runlog.path is not None:
+        for name in _STEPS:
+            if (proceed := getattr(model, name, None)) is not None:
+                setattr(model, name, partial(_then_flush, proceed, model))
     weakref.finalize(model, runlog.finish)
     return engine
+
+
+_STEPS = ("_user_step", "_advance_time")
+"""What Mesa calls for a step, and until all events up to a time have happened."""
+
+
+def _then_flush(proceed: Callable[..., None], model: Model[Any, Any], *arguments: Any) -> None:
+    """Let a model go on, and write what has happened; a copy of the model has no log."""
+    proceed(*arguments)
+    engine = Engine.of(model)
+    if engine is not None and isinstance(engine.runlog, StepLog):
+        engine.runlog.flush()
 
 
 def engine_of(model: Model[Any, Any]) -> Engine:

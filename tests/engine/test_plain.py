@@ -131,6 +131,35 @@ def test_the_last_step_is_in_the_file_once_the_model_is_gone(tmp_path) -> None:
     assert len(RunLog(tmp_path / "run.sqlite", "read").decisions()) == 4
 
 
+@pytest.mark.parametrize("in_events", [False, True])
+def test_each_step_is_in_the_file_when_it_ends(in_events, tmp_path) -> None:
+    model = Field(rng=1)
+    engine = connect(model, log=tmp_path / "run.sqlite")
+    (hopper,) = Hopper.create_agents(model, 1).to_list()
+    if in_events:
+        model.schedule_event(hopper.step, at=1.5)
+        model.schedule_event(hopper.step, at=2.5)
+    n_after = [1, 3, 5] if in_events else [1, 2, 3]
+    for n_decisions in n_after:
+        model.run_for(1)
+        assert len(RunLog(tmp_path / "run.sqlite", "read").decisions()) == n_decisions, model.time
+    digest = engine.runlog.digest
+    engine.close()
+    assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["digest"])[-1] == digest
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_of_a_recorded_model_writes_nothing_to_its_log(copied, tmp_path) -> None:
+    model = field()
+    connect(model, log=tmp_path / "run.sqlite")
+    model.run_for(1)
+    fork = copied(model)
+    connect(fork, log=tmp_path / "fork.sqlite")
+    fork.run_for(2)
+    steps = [list(RunLog(tmp_path / f"{name}.sqlite", "read").steps()["time"]) for name in ("run", "fork")]
+    assert steps == [[1], [2, 3]]
+
+
 def test_a_budget_holds_in_a_connected_model() -> None:
     model = Field(rng=1)
     engine = connect(model, max_calls=3)
