@@ -20,6 +20,9 @@ from mesa_llm.text import counted
 IDENTICAL, DIFFERS, IMPOSSIBLE = "identical", "differs", "cannot be replayed"
 """The verdicts."""
 
+MAX_SHOWN = 5
+"""Maximum number of differences that a verdict names."""
+
 
 def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, say: Say, warn: Say) -> int:
     """Replay a run log or a study bundle without asking anybody, and end with a verdict.
@@ -49,26 +52,34 @@ def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, sa
             say(json.dumps({"verdict": IMPOSSIBLE, "reason": str(error)}))
         return BAD_INPUT if isinstance(error, ConfigError) else DIFFERENT
     changes = changed_versions(recording.versions)
-    is_repeated = figures["differs_from"] is None
+    is_repeated = not figures["differences"]
     verdict = IDENTICAL if is_repeated else DIFFERS
     if as_json:
         say(json.dumps({**figures, "log": str(file), "verdict": verdict, "changed_versions": changes}))
     else:
         if changes:
             say(f"versions that differ from the recording's: {_changes_text(changes)}")
+        for change in figures["changes"] if is_repeated and not changes else ():
+            say(change)
+        say(f"not compared: {'; '.join(figures['not_compared'])}")
         say(verdict_text(figures))
     return 0 if is_repeated else DIFFERENT
 
 
 def verdict_text(figures: Mapping[str, Any]) -> str:
-    """Return the verdict on a replay as a line.
+    """Return the verdict on a replay, and for one that differs what does and why.
 
     Args:
         figures: Figures of the replay; see `replay_run`.
     """
-    digest, recorded, step = figures["digest"], figures["recorded_digest"], figures["differs_from"]
-    if step is not None:
-        return f"{DIFFERS} from step {step} on: recorded {recorded}, now {digest}"
+    digest, recorded, differences = figures["digest"], figures["recorded_digest"], figures["differences"]
+    if differences:
+        step = figures["differs_from"]
+        first = DIFFERS if step is None else f"{DIFFERS} from step {step} on"
+        more = len(differences) - MAX_SHOWN
+        lines = [*differences[:MAX_SHOWN], *([f"and {counted(more, 'more difference')}"] if more > 0 else [])]
+        digests = "" if digest == recorded else f": recorded {recorded}, now {digest}"
+        return "\n  ".join([f"{first}{digests}", *lines, *filter(None, [figures["reason"]])])
     n_decisions = counted(figures["decisions"], "decision")
     if digest == recorded:
         return f"{IDENTICAL}: {n_decisions}, digest {digest}"

@@ -26,6 +26,8 @@ from mesa_llm.model.quality import Rate, quality_texts, quality_warning
 from mesa_llm.model.recording import Recording
 from mesa_llm.records import Usage
 from mesa_llm.registry import find_models, require_listed
+from mesa_llm.runlog.comparison import Comparison
+from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, none_succeeded, spreadsheet_cell
 
 if TYPE_CHECKING:
@@ -367,8 +369,9 @@ def replay_run(
         is_temporary: Whether the file is deleted afterwards, so that it is not named.
 
     Returns:
-        The figures of `run_model`, the `recorded_digest`, and `differs_from`: the first step after which the digests
-        differ (in a log of an earlier format: by more than the last digits of numbers), None if they never do.
+        The figures of `run_model`, the `recorded_digest`, and what the log holds that its replies do not give (in a log
+        of an earlier format, numbers may differ in their last digits): `differs_from`, the first step that differs, or
+        None; the `differences` in words; the `reason`; the `changes` since then; and what was `not_compared`.
 
     Raises:
         ConfigError: If the file holds no run, one whose model is not listed, or one whose model cannot be made from
@@ -378,21 +381,28 @@ def replay_run(
     recording = recording_of(file, trust=trust)
     model = recording.rebuilt(log=recording.file, replay=True)
     name, last_step = listed_as(recording.model), recording.last_step
-    also: dict[str, Any] = {"recorded_digest": str(recording.digests[last_step]), "differs_from": None}
+    also: dict[str, Any] = {"recorded_digest": str(recording.digests[last_step])}
     also |= {"log": None} if is_temporary else {}
     figures: dict[str, Any] = {}
     spoken: dict[str, Any] = {"as_json": is_quiet, "say": (lambda _: None) if is_quiet else say}
+    with closing(model), closing(RunLog(recording.file, "read")) as recorded:
+        comparison = Comparison(recorded, model.runlog)
 
-    def compare(step: int) -> None:
-        if also["differs_from"] is None and step in recording.digests:
-            also["differs_from"] = None if recording.is_repeated(model.runlog, step, step) else step
+        def compare(step: int) -> None:
+            comparison.check_step(step)
 
-    def run() -> None:
-        figures.update(run_model(name, model, last_step, also=also, after_step=compare, **spoken))
+        def run() -> None:
+            figures.update(run_model(name, model, last_step, also=also, after_step=compare, closes=False, **spoken))
+            comparison.finish()
 
-    recording.guarded(run)
-    if figures["differs_from"] is None and figures["steps"] < last_step:
-        figures["differs_from"] = figures["steps"] + 1
+        recording.guarded(run)
+        figures |= {
+            "differs_from": comparison.first_step,
+            "differences": [str(one) for one in comparison.differences],
+            "reason": comparison.reason,
+            "changes": list(model.runlog.changes),
+            "not_compared": comparison.not_compared(),
+        }
     return figures
 
 

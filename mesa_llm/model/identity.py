@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -115,6 +117,31 @@ def _texts(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(value, f"{name}.{index}")
     elif isinstance(parameters, str):
         yield name, parameters
+
+
+@lru_cache(maxsize=256)
+def code_digests(kind: type[Any]) -> dict[str, str]:
+    """Return a digest of each file of a model's code, to tell later which have changed.
+
+    These are the modules of its classes, and the modules beside each if that is in a package; those of `mesa_llm` are
+    known by its version.
+
+    Args:
+        kind: Class of the model.
+    """
+    digests: dict[str, str] = {}
+    for parent in kind.__mro__:
+        module = sys.modules.get(parent.__module__)
+        file, package = getattr(module, "__file__", None), getattr(module, "__package__", None)
+        if not file or parent.__module__.partition(".")[0] in _KNOWN_BY_VERSION:
+            continue
+        beside = sorted(Path(file).parent.glob("*.py")) if package else [Path(file)]
+        digests |= {f"{f'{package}/' if package else ''}{path.name}": _digest(path) for path in beside}
+    return digests
+
+
+_KNOWN_BY_VERSION = frozenset({"mesa_llm", "mesa", "builtins", "typing"})
+"""Packages whose code is that of a version in the manifest."""
 
 
 def _digest(path: str | Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from mesa_llm.model.identity import class_named, located, missing_file, paramete
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.runlog.comparison import are_alike
 from mesa_llm.runlog.layout import FORMAT, columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import DISTRIBUTION
@@ -222,7 +222,7 @@ class Recording:
             return True
         with closing(RunLog(self.file, "read")) as recorded:
             return recorded.format < FORMAT and all(
-                _are_alike(recorded.step_facts(step), runlog.step_facts(step)) for step in range(first, last + 1)
+                are_alike(recorded.step_facts(step), runlog.step_facts(step)) for step in range(first, last + 1)
             )
 
     def guarded(self, work: Callable[[], None]) -> None:
@@ -253,18 +253,6 @@ def texts_in(*values: Any) -> frozenset[str]:
             case _:
                 pass
     return frozenset(found)
-
-
-def _are_alike(recorded: Any, now: Any) -> bool:
-    """Check whether two JSON values are equal but for the last digits of numbers."""
-    if isinstance(recorded, float) and isinstance(now, float):
-        return math.isclose(recorded, now, rel_tol=1e-9, abs_tol=1e-12) or (recorded != recorded and now != now)
-    if isinstance(recorded, list) and isinstance(now, list):
-        return len(recorded) == len(now) and all(map(_are_alike, recorded, now))
-    if isinstance(recorded, dict) and isinstance(now, dict):
-        ours, theirs = cast("dict[str, Any]", recorded), cast("dict[str, Any]", now)
-        return ours.keys() == theirs.keys() and all(_are_alike(value, theirs[name]) for name, value in ours.items())
-    return recorded == now
 
 
 def advance_to(model: LLMModel, step: int) -> None:

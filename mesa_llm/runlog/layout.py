@@ -98,6 +98,12 @@ def _columns(version: int) -> dict[str, list[str]]:
 
 
 @cache
+def later_columns(table: str) -> list[str]:
+    """Return the columns of a table that logs of the first format lack."""
+    return [name for name in columns()[table] if name not in _columns(FORMATS[0])[table]]
+
+
+@cache
 def selection(table: str, version: int) -> str:
     """Return the columns of a table for a query, with NULL for those that the log's format lacks."""
     present = _columns(version)[table]

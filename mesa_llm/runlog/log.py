@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 import time as clock
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -97,6 +97,8 @@ class RunLog(Queries):
         may_repeat: Whether requests must be looked up because some may have been recorded before.
         request_version: How requests are put together; see `REQUEST_VERSION`.
         n_copied: Number of replies copied from the parent's log.
+        on_found: Called with the row of each recorded reply that is used, and the request for it (None: the recorded
+            one had a lower limit of tokens); None: nothing is called.
         is_light: Whether nothing is kept, so that no language model may be asked.
     """
 
@@ -140,6 +142,8 @@ class RunLog(Queries):
         self._parent, self._parent_steps = parent, parent_steps
         self._new_facts = dict(facts or {})
         self._changed: list[str] = []  # what differs now from the recording, for people
+        self._identity: dict[str, Any] = {}  # of the run that uses this log
+        self.on_found: Callable[[int, Request | None], None] | None = None
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
@@ -186,6 +190,7 @@ class RunLog(Queries):
         """
         own = json.loads(canonical_json(identity))
         recorded = self.manifest
+        self._identity = own
         self._changed = list(_changes_since(recorded, json.loads(canonical_json(about))))
         if self.mode != "record":
             return
@@ -215,6 +220,23 @@ class RunLog(Queries):
             self.close()
             raise fault from error
         self._checkpoint()
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What has changed since the recording, in sentences: prompts, the model's code, the version of this package.
+
+        Empty if nothing has, or the recording does not say.
+        """
+        return tuple(self._changed)
+
+    def identity_changes(self) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the facts of the recording that are not those of the run that uses this log, with both values."""
+        recorded = self.manifest
+        for name, value in {**self._identity, "format": self.format}.items():
+            is_whole = name != "parameters"  # which later versions may have more of
+            then, now = {name: recorded.get(name)}, {name: value}
+            if name in recorded and (then != now if is_whole else any(_differing_in_both(then, now))):
+                yield f"manifest.{name}", recorded[name], value
 
     def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
         """Record the capabilities of a custom transport for replays, which only know its name.
@@ -365,6 +387,8 @@ class RunLog(Queries):
             self._allow_differences()
             return None
         self._is_past_replaced |= row_id > self._replaced
+        if self.on_found is not None:
+            self.on_found(row_id, request)
         try:
             return failure_of(kind, text) if kind else reply_of(reply_text, *values)
         except ValueError as error:
@@ -405,6 +429,8 @@ class RunLog(Queries):
             reply = reply_of(reply_text, *values)
             if reply.finish != "length":
                 self._is_past_replaced |= row_id > self._replaced
+                if self.on_found is not None:
+                    self.on_found(row_id, None)
                 return reply
             if self._retry_failures:
                 self._allow_differences()
@@ -789,24 +815,42 @@ def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Itera
             yield f"{name}: {old!r}, now {value!r}"
 
 
+def _differing_in_both(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parameters that differ between two runs and that both have."""
+    for name, value in current.items():
+        old = recorded.get(name)
+        if isinstance(value, dict) and isinstance(old, dict):
+            yield from _differing_in_both(cast("dict[str, Any]", old), cast("dict[str, Any]", value))
+        elif name in recorded and old != value:
+            yield name
+
+
 def _storable_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row with its texts in a form that SQLite can store."""
     return tuple([storable(value) if type(value) is str and not value.isascii() else value for value in row])
 
 
 def _changes_since(recorded: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[str]:
-    """List what has changed since a recording: prompts, and the version of this package.
+    """List what has changed since a recording: prompts, the model's code, and the version of this package.
 
     Args:
         recorded: The manifest of the recording.
         about: Facts of the present run.
     """
-    then, now = recorded.get("prompts"), about.get("prompts")
-    if isinstance(then, dict) and isinstance(now, dict):
-        before, after = cast("dict[str, Any]", then), cast("dict[str, Any]", now)
-        if changed := sorted(name for name in before.keys() | after if before.get(name) != after.get(name)):
-            yield f"These prompts have changed since it was recorded: {', '.join(changed)}."
-    versions = recorded.get("versions")
-    version = cast("dict[str, Any]", versions).get(DISTRIBUTION) if isinstance(versions, dict) else None
-    if version and version != about.get("versions", {}).get(DISTRIBUTION):
-        yield f"It was recorded with {DISTRIBUTION} {version}; install that version to replay it."
+    for name, files in (("prompts", "prompts"), ("code", "files of the model's code")):
+        then, now = recorded.get(name), about.get(name)
+        if isinstance(then, dict) and isinstance(now, dict):
+            before, after = cast("dict[str, Any]", then), cast("dict[str, Any]", now)
+            if changed := sorted(file for file in before.keys() | after if before.get(file) != after.get(file)):
+                yield f"These {files} have changed since it was recorded: {', '.join(changed)}."
+    version = _version_in(recorded)
+    if version and version != (present := _version_in(about)):
+        yield (
+            f"It was recorded with {DISTRIBUTION} {version}, and this is {present}; that version replays it: "
+            f"pip install {DISTRIBUTION}=={version}"
+        )
+
+
+def _version_in(manifest: Mapping[str, Any]) -> str:
+    versions = manifest.get("versions")
+    return str(cast("dict[str, Any]", versions).get(DISTRIBUTION, "")) if isinstance(versions, dict) else ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -181,12 +182,62 @@ class Queries(Database):
         facts: list[list[Any]] = []
         for table, names in _FACTS.items():
             query = f"SELECT {names} FROM {table} WHERE time = ? ORDER BY rowid"
-            rows = [[_value_of(value) for value in row] for row in self._query(self._db, query, (step,))]
+            rows = [[value_of(value) for value in row] for row in self._query(self._db, query, (step,))]
             if table == "decisions":
                 kind = names.split(", ").index("kind")
                 rows = [[*row[:kind], FAILURES.get(row[kind], row[kind]), *row[kind + 1 :]] for row in rows]
             facts.append(rows)
         return facts
+
+    def rows_at(self, table: str, step: int) -> list[tuple[Any, ...]]:
+        """Read the rows of a table of the trace for one step, as they are stored.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        query = f"SELECT {self._columns_of(table, self._db)} FROM {table} WHERE time = ? ORDER BY rowid"
+        return self._query(self._db, query, (step,))
+
+    def steps_in(self, table: str) -> set[Any]:
+        """Return the steps of which a table of the trace holds rows.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        return {step for (step,) in self._query(self._db, f"SELECT DISTINCT time FROM {table}")}
+
+    def has_values(self, table: str, column: str) -> bool:
+        """Check whether any row of a table has a value in a column, which may be one of a later format.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        selected = self._columns_of(table, self._db)
+        query = f"SELECT 1 FROM (SELECT {selected} FROM {table}) WHERE {column} IS NOT NULL LIMIT 1"
+        return bool(self._query(self._db, query))
+
+    def request_at(self, row_id: int) -> tuple[Any, ...]:
+        """Read a recorded request: purpose, call, model, and the texts of its prompt, parameters and options.
+
+        Args:
+            row_id: Its row in the table of calls.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        query = "SELECT purpose, call, model, prompt, parameters, options FROM calls WHERE rowid = ?"
+        ((*where, prompt, parameters, options),) = self._query(self._recorded, query, (row_id,))
+        with self._lock:
+            return *where, self._texts.prompt(prompt), self._texts.parameters(parameters), self._texts.text(options)
+
+    def purposes_but(self, row_ids: Collection[int]) -> Counter[str]:
+        """Count the recorded requests by purpose, without those in some rows.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        rows = self._query(self._recorded, "SELECT rowid, purpose FROM calls ORDER BY rowid")
+        return Counter(str(purpose) for row_id, purpose in rows if row_id not in row_ids)
 
     def agents(self) -> list[int]:
         """List the Mesa `unique_id` of every agent with a request or a decision, in order."""
@@ -322,7 +373,7 @@ _FIELDS = frozenset({"requests", "prompt_tokens", "reply_tokens", "cached_tokens
 """Usage fields that are recorded for unanswered requests."""
 
 
-def _value_of(stored: Any) -> Any:
+def value_of(stored: Any) -> Any:
     """Parse a column that may hold JSON; return other text unchanged."""
     try:
         return loaded(stored) if isinstance(stored, str) else stored
