@@ -542,6 +542,7 @@ class Engine:
     ) -> None:
         """Run the decisions in order, with a bounded number of workers per language model."""
         errors: dict[int, Exception] = {}
+        endings: list[BaseException] = []
         batches = self._batches
 
         async def worker(indices: Iterator[int]) -> None:
@@ -554,8 +555,16 @@ class Engine:
                         results[index] = self._count_decision(
                             await agents[index].resolve(observations[index]), agents[index].request_purpose
                         )
+                except asyncio.CancelledError as error:
+                    if self._is_cancelled or cast("asyncio.Task[Any]", asyncio.current_task()).cancelling():
+                        raise
+                    errors[index] = RuntimeError("CancelledError was raised where nothing had been cancelled")
+                    errors[index].__cause__ = error
                 except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
                     errors[index] = error
+                except BaseException as error:
+                    endings.append(error)
+                    raise
 
         async def counted_worker(indices: Iterator[int], stage: BatchStage) -> None:
             try:
@@ -567,17 +576,22 @@ class Engine:
         for (indices, concurrency), stage in zip(jobs, stages, strict=True):
             if stage is not None:  # a batch does not wait for people
                 stage.begin_deciders(min(concurrency, len(indices)))
-        async with asyncio.TaskGroup() as workers:
-            with gc_paused():
-                for (indices, concurrency), stage in zip(jobs, stages, strict=True):
-                    queue = iter(indices)
-                    for n_begun in range(1, 1 + min(concurrency, len(indices))):
-                        workers.create_task(worker(queue) if stage is None else counted_worker(queue, stage))
-                        if n_begun % SENT_TOGETHER == 0:
-                            await asyncio.sleep(0)
-                for _ in range(2):  # the last requests are written in the next pass of the event loop, and then sent
-                    await asyncio.sleep(0)
-            await self._recorder.prepare_calls()
+        try:
+            async with asyncio.TaskGroup() as workers:
+                with gc_paused():
+                    for (indices, concurrency), stage in zip(jobs, stages, strict=True):
+                        queue = iter(indices)
+                        for n_begun in range(1, 1 + min(concurrency, len(indices))):
+                            workers.create_task(worker(queue) if stage is None else counted_worker(queue, stage))
+                            if n_begun % SENT_TOGETHER == 0:
+                                await asyncio.sleep(0)
+                    for _ in range(
+                        2
+                    ):  # the last requests are written in the next pass of the event loop, and then sent
+                        await asyncio.sleep(0)
+                await self._recorder.prepare_calls()
+        except BaseExceptionGroup as group:
+            raise (endings or group.exceptions)[0] from None
         if batches is not None and all(isinstance(error, BudgetExceeded) for error in errors.values()):
             batches.end()
         if errors:  # what stopped others is the reason, not that they were stopped

@@ -20,6 +20,27 @@ GRACE_S = 5.0
 """Maximum number of seconds to wait for transports to close."""
 
 
+class _Future(asyncio.Future[Any]):
+    """A future that also ends with `StopIteration`, which asyncio's own refuses, so that the task waits for ever."""
+
+    def set_exception(self, exception: type[BaseException] | BaseException, /) -> None:
+        """End with an error, such as one that came out of a thread."""
+        if isinstance(exception, type):
+            exception = exception()
+        if isinstance(exception, StopIteration):
+            stop, exception = exception, RuntimeError(f"a thread raised StopIteration({exception.value!r:.100})")
+            exception.__cause__ = stop
+        super().set_exception(exception)
+
+
+class _Loop(asyncio.SelectorEventLoop):  # which watches libcurl's connections, on Windows too
+    """A loop that no exception out of a thread can hang."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """Return the future by which a task waits for anything."""
+        return _Future(loop=self)
+
+
 class EventLoop:
     """The process's event loop and its thread; a forked child creates its own."""
 
@@ -32,7 +53,7 @@ class EventLoop:
         """Return the running loop."""
         with cls.lock:
             if cls.loop is None or cls.thread is None or not cls.thread.is_alive():
-                cls.loop = asyncio.SelectorEventLoop()  # which watches libcurl's connections, on Windows too
+                cls.loop = _Loop()
                 cls.thread = threading.Thread(target=_run_for_ever, args=(cls.loop,), name="mesa-llm", daemon=True)
                 cls.thread.start()
             return cls.loop
