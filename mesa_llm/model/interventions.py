@@ -241,8 +241,8 @@ class Interventions:
             ConfigError: If it is not an intervention, the model has nothing for it to act on, the run is over, or the
                 log holds another run.
         """
-        intervention = intervention_from(value)
         model = self._model
+        intervention = _with_world(model, intervention_from(value))
         if not model.running:
             raise ConfigError("the run is over; to intervene, branch it at an earlier step")
         check(model, intervention)
@@ -265,7 +265,8 @@ class Interventions:
             ConfigError: If it is not an intervention, the model has nothing for it to act on, or the step is over, in
                 this run or in its log.
         """
-        intervention, model = intervention_from(value), self._model
+        model = self._model
+        intervention = _with_world(model, intervention_from(value))
         check(model, intervention)
         if any(row["step"] == step and _is_same(row, intervention) and not _is_own(row) for row in self._recorded):
             return
@@ -502,6 +503,17 @@ def agent_of(model: Any, manual: ManualAction) -> Any:
         found = "there is no such agent" if not agents else "several agents have that name; give the number"
         raise ConfigError(f"a manual action of {who!r}: {found}")
     return agents[0]
+
+
+def _with_world(model: Any, intervention: Intervention) -> Intervention:
+    """Return an intervention whose variable is named with its world, as errors list it, with the two apart."""
+    match intervention:
+        case Change(variable=variable, world=""):
+            named = {f"{world}.{name}": (world, name) for world, name in variables(model) if world}
+            world, name = named.get(variable, ("", variable))
+            return intervention.model_copy(update={"world": world, "variable": name})
+        case _:
+            return intervention
 
 
 def owner_of(model: Any, change: Change) -> Changeable | None:
