@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.canonical import member_value
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.event_loop import run_now
 from mesa_llm.errors import BadReply, BudgetExceeded, MesaLLMError, ServerError, TransportError
 from mesa_llm.llm.replies import as_reply
@@ -39,6 +40,9 @@ HEADINGS = (
 
 STEPS = 10
 """Number of steps a model runs in a check."""
+
+OBSERVED_STEPS = 3
+"""Number of steps in which agents observe more often than they need."""
 
 MAX_REQUESTS = 10_000
 """Maximum number of requests in two steps to a language model that never replies."""
@@ -121,6 +125,25 @@ def same_seed_same_run(entry: ModelEntry) -> None:
         _require(_run(first, 3) != _run(kind(rng=8, llm=llm), 3), f"rng=8 gives another digest than rng=7, llm={llm!r}")
         digests = _run(first, STEPS - 3), _run(kind(rng=7, llm=llm))
         _require(digests[0] == digests[1], f"two runs with rng=7 and llm={llm!r} have one digest")
+
+
+def observing_changes_nothing(entry: ModelEntry) -> None:
+    """An agent that observes changes nothing: it sees the same again, and the run goes on as if nobody had looked.
+
+    A survey lets agents observe between steps, and pages and interviews whenever somebody asks.
+    """
+    kind = entry.load()
+    first, second = kind(rng=9), kind(rng=9)
+    for _ in range(OBSERVED_STEPS):
+        for agent in llm_agents(second):
+            agent.observe()
+        second.observations()
+        for turn in second.due_turns:
+            if turn.observation is None:
+                is_same = turn.agent.observe() == turn.agent.observe()
+                _require(is_same, f"{turn.agent!r} sees the same when it observes twice at step {second.now}")
+        is_same = _run(first, 1) == _run(second, 1)
+        _require(is_same, f"step {first.now - 1} has the same digest whether or not agents observed more often")
 
 
 def replays(entry: ModelEntry) -> None:
@@ -313,6 +336,7 @@ CHECKS: dict[str, Callable[[ModelEntry], None]] = {
         runs_offline,
         takes_what_tools_give,
         same_seed_same_run,
+        observing_changes_nothing,
         replays,
         resumes,
         survives_faults,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ import pytest
 from mesa_llm import branch, parameters_of
 from mesa_llm.engine.event_loop import run_now
 from mesa_llm.errors import ConfigError, TransportError
-from mesa_llm.records import ChatMessage, Request, Salt
-from mesa_llm.testing import FAULTS, check_model, faulty
+from mesa_llm.records import ChatMessage, Observation, Request, Salt
+from mesa_llm.testing import FAULTS, ContractBroken, check_model, faulty, observing_changes_nothing
 from tests.engine.test_plain import Field
-from tests.pot import PotModel
+from tests.pot import Payer, PotModel
 
 
 def test_a_model_in_no_package_is_held_to_no_check_of_its_files(
@@ -30,6 +31,34 @@ def test_a_model_in_no_package_is_held_to_no_check_of_its_files(
 def test_what_needs_an_llm_model_says_so_of_a_plain_one(use: Callable[[Any], object]) -> None:
     with pytest.raises(ConfigError, match=r"Field is .*a plain Mesa model"):
         use(Field)
+
+
+def counts_visits(agent: Any) -> Observation:
+    agent.model.pot.coins += 1
+    return Observation("A pot.")
+
+
+def draws(agent: Any) -> Observation:
+    return Observation(f"You rolled {agent.random.random()}.")
+
+
+def forgets(agent: Any) -> Observation:
+    agent.model.random.random()
+    return Observation("A pot.")
+
+
+@pytest.mark.parametrize(
+    ("observe", "fault"),
+    [(counts_visits, "the same digest"), (draws, "sees the same when it observes twice"), (forgets, "the same digest")],
+)
+def test_an_observation_that_changes_the_world_breaks_a_promise(
+    observe: Any, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry: Any = SimpleNamespace(load=lambda: PotModel)
+    observing_changes_nothing(entry)
+    monkeypatch.setattr(Payer, "observe", observe)
+    with pytest.raises(ContractBroken, match=fault):
+        observing_changes_nothing(entry)
 
 
 def test_no_check_leaves_a_log_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
