@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from types import MethodType
 from typing import Any, ClassVar
 
 from mesa.time import Priority
@@ -233,6 +235,18 @@ class AskingModel(ResumableModel):
         if ends is not None:
             self.schedule_event(self._ask_woken, at=ends, priority=Priority.LOW)
         return waking
+
+    def schedule_event(self, function: Callable[..., Any], **when: Any) -> Any:
+        """Schedule an event, as Mesa does; a lambda or a function within a function also lives until it is called.
+
+        Mesa refuses a lambda, and leaves out a function that nothing else refers to when its time comes.
+        """
+        if isinstance(function, MethodType) or not callable(function):  # a method goes with its agent
+            return super().schedule_event(function, **when)
+        kept = partial(function)
+        event = super().schedule_event(kept, **when)
+        vars(event)["kept"] = kept
+        return event
 
     def _ask_woken(self) -> None:
         """Ask the agents of a window that ends between two steps."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -500,3 +502,23 @@ def test_a_replay_of_another_run_says_what_is_missing(tmp_path) -> None:
     twice(Retrieving, tmp_path / "run.sqlite", 1, llm=ONE)
     with pytest.raises(ReplayError):
         Retrieving(log=tmp_path / "run.sqlite", rng=1, replay=True, llm=ONE).run_for(2)
+
+
+def test_an_event_may_be_a_lambda_or_a_function_that_nothing_else_refers_to() -> None:
+    model, happened = PotModel(1, rng=1), []
+
+    def schedule() -> None:
+        def local() -> None:
+            happened.append("local")
+
+        model.schedule_event(local, at=1.2)
+        model.schedule_event(lambda: happened.append("lambda"), after=1.4)
+        model.schedule_event(partial(happened.append, "partial"), at=1.6)
+
+    schedule()
+    gc.collect()
+    model.schedule_event(lambda: happened.append("cancelled"), at=1.7).cancel()
+    model.run_for(2)
+    assert happened == ["local", "lambda", "partial"]
+    with pytest.raises(TypeError, match="must be a callable"):
+        model.schedule_event(3, at=9)
