@@ -111,7 +111,7 @@ class Limits:
                 if bill is not None:
                     bill.send()
                 reply = await self.inner.reply(request)
-            self.pace.accept()
+            self.pace.accept(epoch)
         except RateLimited as limited:
             self.pace.reject(epoch, limited.retry_after_s)
             raise

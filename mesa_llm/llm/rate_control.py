@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
+from math import inf
 
 from aiolimiter import AsyncLimiter
 
@@ -13,23 +14,26 @@ from mesa_llm.errors import RateLimited
 START = 48
 """Number of requests in flight at first; while more wait, each reply admits one, until the endpoint rejects one."""
 
-PROBE_AFTER = 500
-"""Number of replies after which one request in flight more is tried than the endpoint accepted; then ever fewer."""
+WINDOW, WINDOW_WITH_STRAYS = 24, 64
+"""Number of results by which a pace is judged."""
 
-RATE_GROWTH = 0.02
-"""Share by which a learned rate grows at first; it doubles every `RATE_GROWTH_S` without a rejection, up to 1."""
+FEW = 8
+"""Number of results, or requests, below which nothing is inferred, and from which a slow pace is judged."""
 
-RATE_GROWTH_S = 5.0
-"""Seconds between two increases of a learned rate."""
+SLOW_S = 2.0
+"""Seconds after which a pace is judged by few results."""
 
-FORGET_FACTOR = 16.0
-"""Multiple of its learned value beyond which a rate, grown without a rejection, is forgotten."""
+TRIAL, MARGIN = 0.6, 0.92
+"""Share of what was accepted that is sent to tell a limit from strays, and afterwards if there is a limit."""
 
-SOON_S = 5.0
-"""Seconds after a pause within which another burst of rejections shows that there is a rate limit."""
+MAX_STRAYS = 0.65
+"""Maximum share of rejections that is taken for strays; of more, the endpoint has to be relieved."""
 
-STRAY_AFTER = 50
-"""Number of replies since the last rejection after which a rejection may be a stray one, while it is the only one."""
+MEMORY = 400
+"""Number of results after which rejections at lowered paces are forgotten."""
+
+MEASURED_S = 20.0
+"""Seconds after which what is accepted is measured anew."""
 
 PATIENCE_S = 0.5
 """Pause, in seconds, after the only request in flight was rejected without `Retry-After`; it doubles each time."""
@@ -41,20 +45,85 @@ GIVE_UP_S = 180.0
 """Seconds of nothing but rejections after which requests fail at once in place of waiting for the next pause to end."""
 
 
+class Bound:
+    """A bound of the pace, which is raised as long as that succeeds: fast, and by little near what has failed.
+
+    Attributes:
+        value: The bound.
+    """
+
+    def __init__(self, value: float, maximum: float = inf) -> None:
+        """Set the bound, and its maximum."""
+        self.value = value
+        self._maximum = maximum
+        self._failed = inf
+        self._raised_from: float | None = None
+        self._gain, self._hold, self._held = 1.25, 1, 0
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether it was raised, and is not known to be right."""
+        return self._raised_from is not None
+
+    def set(self, value: float, failed: float = inf, gain: float = 1.25) -> None:
+        """Set the bound.
+
+        Args:
+            value: The bound.
+            failed: Value that is too high, as far as known.
+            gain: Factor by which it is raised next.
+        """
+        self.value, self._failed = min(value, self._maximum), failed
+        self._raised_from, self._gain, self._held = None, gain, 0
+
+    def succeed(self, least: float = 0.0) -> None:
+        """Raise the bound, which has held requests back and was not too high.
+
+        Args:
+            least: Minimum of the raise.
+        """
+        if self._raised_from is not None:
+            self._raised_from, self._hold = None, max(1, self._hold // 2)
+            self._gain = min(1.25 * self._gain, 2.0)
+            if self.value >= self._failed:
+                self._failed, self._gain = inf, 1.5
+        self._held += 1
+        gain = 2.0 if self.value < self._failed / 2 < inf else self._gain
+        target = max(gain * self.value, self.value + least)
+        if target > 0.95 * self._failed:
+            if self.value < 0.9 * self._failed:
+                target = 0.95 * self._failed
+            elif self._held < self._hold:
+                return
+            else:
+                target = max(1.1 * self.value, self.value + least)
+        if self.value < self._maximum:
+            self._raised_from, self.value, self._held = self.value, min(target, self._maximum), 0
+
+    def fail(self) -> bool:
+        """Take back a raise, and wait longer before the next one; return whether there was one."""
+        if self._raised_from is None:
+            return False
+        self._failed, self.value, self._raised_from = self.value, self._raised_from, None
+        self._hold, self._gain, self._held = min(2 * self._hold, 8), 1.25, 0
+        return True
+
+
 class RateControl:
     """Lets requests through as fast as an endpoint accepts them.
 
-    The number in flight starts low and grows fast. A rejection (429) lowers it to what the endpoint had accepted; from
-    then on it grows by one for as many replies as are in flight. A rejection with `Retry-After` pauses all requests
-    until then, and a second one soon afterwards also spaces requests evenly, at the rate that had been accepted. What
-    was learned lasts as long as the endpoint confirms it: without rejections the rate grows ever faster, and is
-    forgotten, so that a stray 429 or two cost a minute at most.
+    The number in flight starts low and grows fast. A rejection (429) pauses all requests for its `Retry-After`; then
+    they are spaced at well below what was accepted, which tells a limit from stray rejections: below a limit there are
+    none, and strays go on. Strays are borne: the pace is as before, and none of them holds back other requests, until
+    there are clearly more. Below a limit, requests are sent at somewhat less than was accepted, and raised from time to
+    time; a raise that fails is taken back, and the next one waits longer.
 
-    One object belongs to one event loop at a time.
+    One object belongs to one event loop at a time. Requests of one pace make an epoch: results of an earlier one say
+    nothing about the present pace.
 
     Attributes:
         maximum: Maximum number of requests in flight.
-        rate: Requests a second at which they are spaced; None: they are not.
+        strays: Share of requests that are rejected however slowly they are sent, as far as known.
     """
 
     def __init__(
@@ -70,34 +139,36 @@ class RateControl:
         self.maximum = max_in_flight
         self._requests = None if requests_per_min is None else PerMinute(requests_per_min)
         self._tokens = None if tokens_per_min is None else PerMinute(tokens_per_min)
-        self.rate: float | None = None
-        self._allowed = float(min(max_in_flight, START))
-        self._ceiling = float(max_in_flight)
-        self._level = self._allowed
-        self._has_rejected = False
-        self._epoch = 0
+        self.strays = 0.0
+        self._slot_bound = Bound(float(min(max_in_flight, START)), float(max_in_flight))
+        self._rate_bound = Bound(inf)
+        self._has_rejected = self._is_trial = self._follows = False
+        self._is_settled = self._is_known = True
+        self._before, self._share_before = (self._slot_bound.value, inf), 0.0
+        self._trials: tuple[int, int] | None = None  # results, and rejections, at paces that were lowered since then
+        self._needed = 2  # rejections that show strays; more, each time that this was wrong
+        self._epoch = self._measured_epoch = 0
+        self._begun = self._window_per_s = 0.0
+        self._n_sent = self._n_results = self._n_rejected = self._in_a_row = 0
+        self._is_full = self._is_spaced = False
+        self._measured_since, self._measured_sent, self._measured_rejected = 0.0, 0, 0
+        self._accepted_per_s = self._least_per_s = 0.0
         self._patience_s = PATIENCE_S
-        self._waiting = 0
         self._in_flight = 0
-        self._resume = 0.0
+        self._resume = self._next = 0.0
         self._rejecting_since: float | None = None
-        self._stretch_start = 0.0
-        self._stretch_taken = 0
-        self._has_been_full = False
-        self._rate_set = 0.0
-        self._rate_learned = 0.0
-        self._growth = RATE_GROWTH
-        self._soon = 0.0
-        self._rejections = 0
-        self._stretch = (0, 0.0, False)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._slots = Slots(self.allowed)
-        self._spacing: AsyncLimiter | None = None
+        self._slots, self._turn = Slots(self.allowed), Slots(1)
 
     @property
     def allowed(self) -> int:
         """Number of requests that may be in flight now."""
-        return int(self._allowed)
+        return max(1, int(self._slot_bound.value))
+
+    @property
+    def rate(self) -> float | None:
+        """Requests a second at which they are spaced; None: they are not."""
+        return None if self._rate_bound.value == inf else self._rate_bound.value
 
     async def enter(self, tokens: float = 0.0) -> int:
         """Wait for a turn; `leave` must be called afterwards.
@@ -106,7 +177,7 @@ class RateControl:
             tokens: Estimated number of tokens of the request and its reply.
 
         Returns:
-            Number of the burst that the request belongs to, for `reject`.
+            Number of the epoch that the request belongs to, for `accept` and `reject`.
 
         Raises:
             RateLimited: If the endpoint has done nothing but reject for a long time.
@@ -114,23 +185,21 @@ class RateControl:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._move_to(loop)
-        if self._slots.n_taken == 0:
-            self._stretch_start, self._stretch_taken, self._has_been_full = loop.time(), 0, False
-        if self._slots.n_taken >= self._slots.maximum:
-            self._has_been_full = True
+        if self._slots.n_taken == 0 and not self._has_rejected:
+            self._is_full, self._measured_since, self._measured_sent = False, loop.time(), 0
         if not self._slots.take_free():
-            self._waiting += 1
-            try:
-                await self._slots.acquire()
-            finally:
-                self._waiting -= 1
-        if self._resume or self._spacing or self._requests or self._tokens:
+            self._is_full |= not self._has_rejected
+            await self._slots.acquire()
+        if self._has_rejected or self._requests or self._tokens:
             try:
                 await self._wait(tokens)
             except BaseException:
                 self._slots.release()
                 raise
         self._in_flight += 1
+        self._n_sent += 1
+        self._measured_sent += 1
+        self._is_full |= self._in_flight >= self.allowed
         return self._epoch
 
     async def _wait(self, tokens: float) -> None:
@@ -139,10 +208,30 @@ class RateControl:
             await self._requests.take(1)
         if self._tokens is not None:
             await self._tokens.take(tokens)
-        if self._spacing is not None:
-            await self._spacing.acquire()
+        await self._pause()
+        if not self._is_settled:
+            self._settle()
+        if self._rate_bound.value == inf:
+            return
+        await self._turn.acquire()
+        try:
+            while (wait_s := self._next - self._now()) > 0:
+                self._is_spaced = True
+                await asyncio.sleep(wait_s)
+            await self._pause()
+            self._next = max(self._now(), self._next) + 1 / self._rate_bound.value
+        finally:
+            self._turn.release()
+
+    async def _pause(self) -> None:
+        """Wait until the endpoint may be asked again.
+
+        Raises:
+            RateLimited: If it has done nothing but reject for `GIVE_UP_S`.
+        """
         while (pause_s := self._resume - self._now()) > 0:
-            self._check_hope()
+            if self._rejecting_since is not None and self._now() - self._rejecting_since > GIVE_UP_S:
+                raise RateLimited(f"for {GIVE_UP_S:g} s the endpoint has answered nothing but 429; not sent")
             await asyncio.sleep(pause_s)
 
     def leave(self) -> None:
@@ -150,103 +239,216 @@ class RateControl:
         self._in_flight -= 1
         self._slots.release()
 
-    def accept(self) -> None:
-        """Record a reply of the endpoint, and admit more requests if it keeps replying."""
-        self._stretch_taken += 1
+    def accept(self, epoch: int | None = None) -> None:
+        """Record a reply of the endpoint, and admit more requests if it keeps replying.
+
+        Args:
+            epoch: What `enter` returned; None: the present one.
+        """
         self._patience_s = PATIENCE_S
         self._rejecting_since = None
         if not self._has_rejected:
-            if self._has_been_full:
-                self._allow(self._allowed + 1)
-        elif self._in_flight >= self.allowed or (self._waiting and self.rate is None):
-            if self._allowed < self._ceiling or self.rate is not None:
-                step = 1 / self._allowed
-            else:
-                step = (1 + self._allowed - self._ceiling) / PROBE_AFTER
-            self._allow(self._allowed + step)
-        if self.rate is not None and self._now() - self._rate_set > RATE_GROWTH_S:
-            self._speed_up(self.rate)
+            if self._is_full and self._slot_bound.value < self.maximum:
+                self._allow(self._slot_bound.value + 1)
+        elif epoch is None or epoch == self._epoch:
+            self._n_results += 1
+            self._in_a_row = 0
+            self._judge()
 
     def reject(self, epoch: int, retry_after_s: float | None) -> None:
-        """Record a rejection by the endpoint, and slow down.
+        """Record a rejection by the endpoint, and slow down if that can help.
 
         Args:
-            epoch: What `enter` returned; rejections of one burst count as one.
+            epoch: What `enter` returned.
             retry_after_s: Seconds that it asks to wait; None: it does not say.
         """
         others = self._in_flight - 1
         if self._rejecting_since is None:
             self._rejecting_since = self._now()
-        if retry_after_s is None and others == 0:  # rejected alone: the number in flight is not the reason
+        if epoch >= self._measured_epoch:
+            self._measured_rejected += 1
+        if epoch != self._epoch:  # of a burst that has slowed the pace already
+            if self._follows and not self._is_settled:
+                self._allow(min(self._slot_bound.value, others))
+            if not self.strays:
+                self._hold_back(others, retry_after_s)
+            return
+        self._n_results += 1
+        self._n_rejected += 1
+        self._in_a_row += 1
+        if self.strays and self._n_rejected <= _expected_at_most(self._n_sent, self.strays):
+            self._judge()
+            return
+        if not self._is_trial or self._in_a_row > 1:
+            self._hold_back(others, retry_after_s)
+        if self._is_trial:
+            self._judge_trial(others)
+        elif self._slot_bound.fail() | self._rate_bound.fail():
+            self._begin()
+        else:
+            self._begin_trial(others)
+
+    def _hold_back(self, others: int, retry_after_s: float | None) -> None:
+        """Pause all requests as the endpoint asks, or if a request was rejected that was alone."""
+        if retry_after_s is None and others == 0:  # the number in flight is not the reason
             retry_after_s = self._patience_s
             self._patience_s = min(2 * self._patience_s, MAX_PATIENCE_S)
-        if epoch == self._epoch:
-            self._epoch += 1
-            self._level = self._allowed
-            self._rejections = 0
-            self._stretch = (self._stretch_taken + others, self._now() - self._stretch_start, self._now() < self._soon)
-            self._has_rejected = True
-        self._rejections += 1
-        if retry_after_s is not None and self._rejections == (2 if self._stretch[0] >= STRAY_AFTER else 1):
-            self._learn_rate(retry_after_s)
-        elif self._rejections == 1 and self.rate is not None:
-            self._space(0.97 * self.rate)
         if retry_after_s is not None:
-            pause_end = self._now() + retry_after_s
-            self._stretch_start, self._stretch_taken = pause_end, 0
-            self._soon = pause_end + max(SOON_S, retry_after_s)
-            self._resume = max(self._resume, pause_end)
-        self._ceiling = max(1.0, others, self._level / 2)
-        self._allow(max(self._level / 4, min(0.9 * self._level, others)))
+            self._resume = max(self._resume, self._now() + retry_after_s)
 
-    def _check_hope(self) -> None:
-        """Raise `RateLimited` if the endpoint has done nothing but reject for `GIVE_UP_S`."""
-        if self._rejecting_since is not None and self._now() - self._rejecting_since > GIVE_UP_S:
-            raise RateLimited(f"for {GIVE_UP_S:g} s the endpoint has answered nothing but 429; not sent")
+    # -- telling a limit from strays
 
-    def _learn_rate(self, retry_after_s: float) -> None:
-        """Space requests at the rate accepted since the last pause, or further apart than before."""
-        n_requests, seconds, is_soon = self._stretch
-        slowest = 1 / max(retry_after_s, 1.0)  # after each pause, one request can be sent
-        if self.rate is not None:
-            rate = 0.85 * self.rate
-        elif is_soon and n_requests > 0 and retry_after_s > 0:
-            rate = 0.95 * n_requests / (seconds + retry_after_s)
+    def _begin_trial(self, others: int) -> None:
+        """Slow down after a rejection that neither strays nor a raise explain."""
+        if self.strays:  # they did not explain it, so the next ones have to be shown by more
+            self._needed, self._trials = min(2 * self._needed, 16), None
+        if self._trials is None:
+            self._before, self._share_before, self._trials = (
+                (self._slot_bound.value, self._rate_bound.value),
+                -1,
+                (0, 0),
+            )
+        else:
+            self._trials = self._trials[0] + self._n_sent, self._trials[1] + self._n_rejected
+        self._least_per_s = 0.0 if self.rate is None else 0.8 * self.rate
+        self._slow_down(others)
+
+    def _slow_down(self, others: int) -> None:
+        """Allow fewer requests in flight, if all were, and have the next one set the rate."""
+        self._has_rejected, self._is_trial, self._is_settled = True, True, False
+        self._follows = self.rate is None or others + 1 >= 0.9 * self._slot_bound.value
+        if self._follows:
+            self._slot_bound.set(self._slot_bound.value, failed=self._slot_bound.value)
+            self._allow(min(0.9 * self._slot_bound.value, others))
+        self._begin()
+
+    def _settle(self) -> None:
+        """Space requests at well below what was accepted, now that the burst of rejections is over."""
+        self._is_settled = True
+        seconds, n = max(1.0, self._now() - self._measured_since), self._measured_sent - self._measured_rejected
+        if self._share_before < 0:
+            self._share_before = self._measured_rejected / max(1, self._measured_sent)
+        if n >= FEW or self.rate is None:
+            self._accepted_per_s = max(max(n, 1) / seconds, self._least_per_s)
+        elif n > 0:
+            self._accepted_per_s = 0.7 * self._rate_bound.value
         else:
             return
-        self._rate_learned, self._growth, self._rate_set = max(rate, slowest), RATE_GROWTH, self._now()
-        self._space(self._rate_learned)
+        self._is_known = n >= FEW
+        self._rate_bound.set(TRIAL * self._accepted_per_s)
+        self._measure()
 
-    def _speed_up(self, rate: float) -> None:
-        """Raise the rate, each time by a larger share, until it is forgotten."""
-        rate *= 1 + self._growth
-        self._growth, self._rate_set = min(2 * self._growth, 1.0), self._now()
-        if rate > FORGET_FACTOR * self._rate_learned:
-            self.rate = self._spacing = None
+    def _judge_trial(self, others: int) -> None:
+        """Look after a rejection in a trial whether it shows strays, or that the pace is still too fast."""
+        if self._n_sent < FEW and self._in_a_row < 4:
+            return
+        if self._n_rejected > MAX_STRAYS * self._n_sent:
+            self._least_per_s = 0.0
+            self._slow_down(others)
+            return
+        n, rejected = self._tried()
+        if rejected >= self._needed and n >= 1.5 * FEW:
+            self._end_trial()
+
+    def _tried(self) -> tuple[int, int]:
+        """Return the number of requests, and of rejections, at lowered paces."""
+        n, rejected = self._trials or (0, 0)
+        return n + self._n_sent, rejected + self._n_rejected
+
+    def _end_trial(self) -> None:
+        """Go on as before if there are strays and nothing else; else, at somewhat less than was accepted."""
+        n, rejected = self._tried()
+        self._is_trial = False
+        has_strays = rejected >= self._needed
+        self._trials = None if has_strays else (n, rejected)
+        self.strays = min(MAX_STRAYS, (rejected + rejected**0.5) / n) if has_strays else 0.0
+        if has_strays and self._share_before <= 1.5 * rejected / n + 0.15:
+            slots, rate = self._before
+            self._slot_bound.set(slots)
+            self._rate_bound.set(rate)
+            self._resume = 0.0
         else:
-            self._space(rate)
+            per_s = self._accepted_per_s / (1 - self.strays)
+            failed = per_s if self._is_known and self._share_before > 0.1 else inf
+            self._rate_bound.set(MARGIN * per_s, failed, 1.5 if self._is_known else 2.0)
+        self._begin()
 
-    def _space(self, rate: float) -> None:
-        """Space requests at a rate per second."""
-        self.rate = rate
-        self._spacing = AsyncLimiter(1, 1 / rate)
+    # -- judging a pace
+
+    def _judge(self) -> None:
+        """After enough results, end a trial, or raise what has held requests back."""
+        seconds = max(1e-6, self._now() - self._begun)
+        if self._is_trial:
+            is_short = not self._is_known or self._share_before <= 0.1
+            if self._n_results >= (FEW if is_short else WINDOW):
+                self._end_trial()
+            return
+        least = WINDOW_WITH_STRAYS if self.strays else WINDOW
+        is_slow = seconds >= SLOW_S and self._n_results >= (FEW if self._is_known else FEW / 2)
+        if self._n_results < max(least, min(self.allowed, self._in_flight)) and not is_slow:
+            return
+        self._remember()
+        accepted_per_s = (self._n_results - self._n_rejected) / seconds
+        is_spaced = self._is_spaced and self._n_sent > 0.8 * self._rate_bound.value * seconds
+        if not (self.strays and accepted_per_s < self._window_per_s and self._take_back(is_spaced)):
+            self._window_per_s = accepted_per_s
+            if is_spaced:
+                self._rate_bound.succeed()
+            if self._is_full:
+                self._slot_bound.succeed(1.0)
+        self._begin()
+
+    def _take_back(self, is_spaced: bool) -> bool:
+        """Take back raises after which no more was accepted, as strays hide rejections; return whether any was."""
+        has_failed = self._is_full and self._slot_bound.fail()
+        return (is_spaced and self._rate_bound.fail()) or has_failed
+
+    def _remember(self) -> None:
+        """Count the results of this window among those at lowered paces, and lower an estimate of strays."""
+        if self.strays:
+            n_at_most = self._n_rejected + self._n_rejected**0.5 + 1
+            self.strays = min(self.strays, n_at_most / self._n_results)
+        if self._trials is not None and not (self._rate_bound.is_raised or self._slot_bound.is_raised):
+            n, rejected = self._trials
+            n += self._n_results
+            self._trials = None if n > MEMORY else (n, rejected)
+
+    def _begin(self) -> None:
+        """Begin an epoch."""
+        self._epoch += 1
+        self._begun = self._now()
+        self._n_sent = self._n_results = self._n_rejected = self._in_a_row = 0
+        self._is_full = self._is_spaced = False
+        self._slots.resize(self.allowed)
+        if self._is_settled and self._begun - self._measured_since > MEASURED_S:
+            self._measure()
+
+    def _measure(self) -> None:
+        """Measure anew what is accepted, unless too little is known for that."""
+        if self._measured_sent - self._measured_rejected >= FEW:
+            self._measured_since, self._measured_sent, self._measured_rejected = self._now(), 0, 0
+            self._measured_epoch = self._epoch
 
     def _allow(self, n_requests: float) -> None:
-        """Set how many requests may be in flight, within 1 and the maximum."""
-        self._allowed = min(max(n_requests, 1.0), float(self.maximum))
-        if self._slots.maximum != self.allowed:
-            self._slots.resize(self.allowed)
+        """Set how many requests may be in flight, at least 1."""
+        self._slot_bound.value = max(1.0, n_requests)
+        self._slots.resize(self.allowed)
 
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start anew on another event loop, with what was learned."""
         self._loop = loop
-        self._slots = Slots(self.allowed)
-        self._waiting, self._in_flight, self._resume, self._rejecting_since = 0, 0, 0.0, None
-        self._soon, self._rate_set = 0.0, loop.time()
-        self._spacing = None if self.rate is None else AsyncLimiter(1, 1 / self.rate)
+        self._slots, self._turn = Slots(self.allowed), Slots(1)
+        self._in_flight, self._resume, self._next, self._rejecting_since = 0, 0.0, 0.0, None
+        self._measured_since, self._measured_sent, self._measured_rejected = loop.time(), 0, 0
+        self._begun = loop.time()
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _expected_at_most(n: int, share: float) -> float:
+    """Return how many rejections of some requests strays explain: two standard deviations above the mean, and two."""
+    return n * share + 2 * (n * share * (1 - share)) ** 0.5 + 2
 
 
 class Slots:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 import selectors
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,7 @@ async def send(
         if refused:
             slow.reject(epoch, retry_after_s)
         else:
-            slow.accept()
+            slow.accept(epoch)
     finally:
         slow.leave()
 
@@ -122,7 +123,7 @@ def simulated(number: int, is_refused: Callable[[int, float], bool]) -> tuple[fl
         epoch = await slow.enter()
         refused = is_refused(next(sent), clock.now)
         await asyncio.sleep(0 if refused else seconds)
-        slow.reject(epoch, 1.0) if refused else slow.accept()
+        slow.reject(epoch, 1.0) if refused else slow.accept(epoch)
         slow.leave()
         return refused
 
@@ -137,7 +138,7 @@ def simulated(number: int, is_refused: Callable[[int, float], bool]) -> tuple[fl
 @pytest.mark.parametrize("strays", [{40}, {40, 41}, {500, 800, 1100}, set(range(500, 10_000, 1000))])
 def test_stray_rejections_cost_their_pauses_and_little_more(strays: set[int]) -> None:
     seconds, _ = simulated(10_000, lambda number, now: number in strays)
-    assert seconds < 10_000 / (64 / 0.064) + 1.3 * len(strays) + 2
+    assert seconds < 10_000 / (64 / 0.064) + 1.3 * len(strays) + 3
 
 
 def test_a_rate_limit_is_found_kept_to_and_forgotten_once_it_is_gone() -> None:
@@ -150,6 +151,151 @@ def test_a_rate_limit_is_found_kept_to_and_forgotten_once_it_is_gone() -> None:
     seconds, sent = simulated(12_000, limited)
     assert sent < 1.2 * 12_000
     assert seconds < 60 + 45
+
+
+# -- endpoints of every kind, on a clock of their own
+
+LATENCY_S, REJECTION_S, WORKERS, REQUESTS = 0.5, 0.05, 64, 2000
+
+Endpoint = Callable[[float, int], bool]
+"""Takes the time, and the number of requests in flight; returns whether it rejects."""
+
+
+def per_window(number: float, window_s: float = 1.0) -> Endpoint:
+    """Accept a number of requests in each fixed window."""
+    accepted: Counter[int] = Counter()
+
+    def is_rejected(now: float, in_flight: int) -> bool:
+        accepted[int(now / window_s)] += 1
+        return accepted[int(now / window_s)] > number
+
+    return is_rejected
+
+
+def bucket(per_s: float, burst: float) -> Endpoint:
+    """Accept what a token bucket holds."""
+    state = [burst, 0.0]
+
+    def is_rejected(now: float, in_flight: int) -> bool:
+        tokens = min(burst, state[0] + per_s * (now - state[1]))
+        state[:] = tokens - (tokens >= 1), now
+        return tokens < 1
+
+    return is_rejected
+
+
+def sliding_minute(number: int) -> Endpoint:
+    """Accept a number of requests in any minute."""
+    accepted: deque[float] = deque()
+
+    def is_rejected(now: float, in_flight: int) -> bool:
+        while accepted and accepted[0] <= now - 60:
+            accepted.popleft()
+        if len(accepted) < number:
+            accepted.append(now)
+            return False
+        return True
+
+    return is_rejected
+
+
+def at_once(number: int) -> Endpoint:
+    """Accept a number of requests in flight."""
+    return lambda now, in_flight: in_flight > number
+
+
+def stray(share: float, then: Endpoint = lambda now, in_flight: False) -> Endpoint:
+    """Reject a share of all requests, whatever they are."""
+    rng = random.Random(1)
+    return lambda now, in_flight: rng.random() < share or then(now, in_flight)
+
+
+def changing(at_s: float, first: Endpoint, then: Endpoint) -> Endpoint:
+    """Be one endpoint up to a time, and another one after it."""
+    return lambda now, in_flight: (first if now < at_s else then)(now, in_flight)
+
+
+def paced(endpoint: Endpoint, retry_after_s: float | None) -> tuple[float, float]:
+    """Send requests as an engine does; return the seconds until 95 % have a reply, and rejections a request."""
+    clock, rng, in_flight, accepted, rejected = Clock(), random.Random(0), Counter[str](), list[float](), 0
+    loop = asyncio.SelectorEventLoop(clock)
+    loop.time = lambda: clock.now  # type: ignore[method-assign]
+    control, left = RateControl(WORKERS), iter(range(REQUESTS))
+
+    async def is_accepted() -> bool:
+        nonlocal rejected
+        epoch = await control.enter()
+        in_flight["now"] += 1
+        is_rejected = endpoint(clock.now, in_flight["now"])
+        await asyncio.sleep((REJECTION_S if is_rejected else LATENCY_S) * rng.uniform(0.5, 1.5))
+        in_flight["now"] -= 1
+        control.reject(epoch, retry_after_s) if is_rejected else control.accept(epoch)
+        control.leave()
+        rejected += is_rejected
+        return not is_rejected
+
+    async def worker() -> None:
+        for _ in left:
+            longest_s = 0.5
+            while not await is_accepted():
+                own_s = rng.uniform(longest_s / 2, longest_s)
+                await asyncio.sleep(own_s if retry_after_s is None else retry_after_s + rng.uniform(0, 0.5))
+                longest_s = min(2 * longest_s, 30.0)
+            accepted.append(clock.now)
+
+    async def all_workers() -> None:
+        await asyncio.gather(*(worker() for _ in range(WORKERS)))
+
+    loop.run_until_complete(all_workers())
+    loop.close()
+    return accepted[int(0.95 * REQUESTS) - 1], rejected / REQUESTS
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("retry_after_s", [None, 0.1, 1.0])
+def test_strays_cost_a_quarter_of_the_pace_at_most(share: float, retry_after_s: float | None) -> None:
+    wait_s = share / (1 - share) * (0.4 if retry_after_s is None else retry_after_s + 0.25)  # of the request itself
+    seconds, _ = paced(stray(share), retry_after_s)
+    assert seconds <= 0.95 * REQUESTS * (LATENCY_S + wait_s) / WORKERS / 0.75 + (share == 0.5) * 45
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "retry_after_s", "per_s"),
+    [
+        (per_window(20), None, 20),
+        (per_window(20), 1.0, 20),
+        (per_window(5), 1.0, 5),
+        (bucket(20, 40), None, 20),
+        (bucket(20, 40), 1.0, 20),
+        (sliding_minute(300), 30.0, 5),
+        (at_once(4), None, 8),
+        (at_once(4), 1.0, 8),
+        (at_once(16), None, 32),
+        (at_once(40), None, 80),
+    ],
+)
+def test_a_limit_is_used_to_three_quarters_and_rejects_little(
+    endpoint: Endpoint, retry_after_s: float | None, per_s: float
+) -> None:
+    seconds, rejected = paced(endpoint, retry_after_s)
+    assert seconds <= 0.95 * REQUESTS / per_s / 0.75
+    assert rejected <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "ideal_s"),
+    [
+        (lambda: changing(15, per_window(60), per_window(10)), 115),
+        (lambda: changing(30, per_window(10), per_window(60)), 57),
+        (lambda: changing(10, at_once(40), at_once(8)), 78),
+        (lambda: changing(30, at_once(8), at_once(40)), 48),
+    ],
+)
+@pytest.mark.parametrize("retry_after_s", [None, 1.0])
+def test_a_limit_that_changes_is_learned_anew(endpoint: Endpoint, retry_after_s: float | None, ideal_s: float) -> None:
+    seconds, rejected = paced(endpoint, retry_after_s)
+    assert seconds <= 2 * ideal_s
+    assert rejected <= 0.3
 
 
 def test_an_endpoint_that_only_rejects_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
