@@ -292,8 +292,10 @@ def test_a_limit_is_used_to_three_quarters_and_rejects_little(
     ],
 )
 @pytest.mark.parametrize("retry_after_s", [None, 1.0])
-def test_a_limit_that_changes_is_learned_anew(endpoint: Endpoint, retry_after_s: float | None, ideal_s: float) -> None:
-    seconds, rejected = paced(endpoint, retry_after_s)
+def test_a_limit_that_changes_is_learned_anew(
+    endpoint: Callable[[], Endpoint], retry_after_s: float | None, ideal_s: float
+) -> None:
+    seconds, rejected = paced(endpoint(), retry_after_s)
     assert seconds <= 2 * ideal_s
     assert rejected <= 0.3
 
