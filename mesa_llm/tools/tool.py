@@ -23,6 +23,7 @@ from pydantic_core import ArgsKwargs, SchemaError
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ToolError
+from mesa_llm.prompts import require_no_template
 from mesa_llm.records import ToolSpec
 from mesa_llm.tools.text import reason_text
 
@@ -334,7 +335,9 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
 
 def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:
     """Copy the docstring's text on each argument into the schema; return its text on the tool."""
-    parsed = docstring_parser.parse(inspect.getdoc(function) or "")
+    text = inspect.getdoc(function) or ""
+    require_no_template(text, f"the docstring of {function.__name__}()", "write the finished text")
+    parsed = docstring_parser.parse(text)
     for parameter in parsed.params:
         target = schema.get("properties", {}).get(parameter.arg_name)
         if target is not None and parameter.description:

@@ -514,6 +514,17 @@ def test_a_template_outside_of_a_file_is_refused_before_anybody_reads_it(text) -
         model.survey([text])
 
 
+def test_a_template_in_the_docstring_of_an_action_is_refused() -> None:
+    def wave(self) -> str:
+        return "You waved."
+
+    wave.__doc__ = "Wave to {{ n_agents }} others."
+    model = PotModel(0, "random", rng=1)
+    type("Waver", (LLMAgent,), {"wave": action(wave)})(model)
+    with pytest.raises(ConfigError, match=r"the docstring of wave\(\) holds the template"):
+        model.step()
+
+
 def test_braces_in_data_are_no_template() -> None:
     told: list[str] = []
     script = ScriptedLLM(lambda request: told.append(str(request.messages)) or call("pay", coins=1))
