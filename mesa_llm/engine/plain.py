@@ -195,6 +195,9 @@ def engine_of(model: Model[Any, Any]) -> Engine:
     Raises:
         ConfigError: If the model is a copy of one that was connected with options.
     """
+    own: object = getattr(model, "engine", None)
+    if type(own) is Engine:  # as in every LLMModel
+        return own
     engine = Engine.of(model)
     if engine is None and getattr(model, _HAS_OPTIONS, False):
         raise ConfigError(

@@ -94,25 +94,36 @@ class WindowMemory(EntryMemory):
         """Keep the newest entries that fit, and forget all others."""
         if not self._added:
             return
-        characters = self._max_characters
+        room, k = self._max_characters, self.k
         entries: list[MemoryEntry] = []
         lines: list[str] = []
-        for entry, line in self._newest_first():
-            characters -= len(line) + 1
-            if characters < 0 or len(entries) >= self.k:
+        for entry in self._unread():
+            line = entry.line
+            room -= len(line) + 1
+            if room < 0 or len(lines) == k:
+                self._entries, self._lines = [], []
                 break
             entries.append(entry)
             lines.append(line)
-        self._entries, self._lines, self._added = entries[::-1], lines[::-1], []
+        else:
+            first = max(0, len(self._lines) - k + len(lines))
+            earlier = self._lines[first:]
+            room -= sum(map(len, earlier)) + len(earlier)
+            while room < 0:
+                room += len(self._lines[first]) + 1
+                first += 1
+            self._entries, self._lines = self._entries[first:], self._lines[first:]
+        self._entries += entries[::-1]
+        self._lines += lines[::-1]
+        self._added = []
 
-    def _newest_first(self) -> Iterator[tuple[MemoryEntry, str]]:
-        """Go back through what was added, and then through what was kept before; yield entries and their lines."""
+    def _unread(self) -> Iterator[MemoryEntry]:
+        """Go back through what was added since somebody last read, the newest first, each in a line that fits."""
         for added in reversed(self._added):
             for entry in (added,) if isinstance(added, MemoryEntry) else reversed(added()):
                 line_entry = entry.as_line_within(self._max_characters - 1)
                 if line_entry.text:
-                    yield line_entry, line_entry.line
-        yield from zip(reversed(self._entries), reversed(self._lines), strict=True)
+                    yield line_entry
 
     @property
     def _max_characters(self) -> int:
