@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
 from importlib import import_module
@@ -19,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
+from mesa_llm.interrupts import interrupting
 from mesa_llm.text import printable
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
     def run_command(*args: Any, **kwargs: Any) -> None:
         _HAS_SPOKEN.set(False)
         try:
-            with _terminable():
+            with interrupting():
                 command(*args, **kwargs)
         except BudgetExceeded as error:
             say(f"mesa-llm: stopped: {error}", err=True)
@@ -145,26 +144,14 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
             if kwargs.get("as_json") and not _HAS_SPOKEN.get():
                 say(json.dumps({"interrupted": True, **({} if option is None else {option: str(kwargs[option])})}))
             goes_on = f"; to resume, run the same command with the same --{option}" if option else ""
-            say(f"mesa-llm: interrupted{goes_on}", err=True)
+            with suppress(OSError):  # nobody may be left who reads it
+                say(f"mesa-llm: interrupted{goes_on}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except MesaLLMError as error:
             say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(DIFFERENT) from None
 
     return run_command
-
-
-@contextmanager
-def _terminable() -> Generator[None]:
-    """Make SIGTERM end the command like Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import time as clock
 import tomllib
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -21,6 +21,7 @@ import typer
 from mesa_llm import child_process
 from mesa_llm.cli.command import app, exits, say, warn
 from mesa_llm.errors import BadReply, ConfigError
+from mesa_llm.interrupts import until_interrupted
 
 LOOK_AGAIN_S = 1.0
 """Seconds between two looks at the servers."""
@@ -302,7 +303,7 @@ def serve(
         fields = plan.fields([server.base() for server in servers])
         file.write_text(with_endpoint(text, plan.name, fields, str(file)), encoding="utf-8")
         say(f"{file} names {len(servers)} servers as {plan.name}; they run until this command is stopped")
-        with suppress(KeyboardInterrupt):
+        with until_interrupted():
             _watch(servers)
 
 

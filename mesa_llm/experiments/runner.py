@@ -9,6 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
+import signal
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from mesa_llm import child_process
 from mesa_llm.child_process import spawning
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError, Stopped
+from mesa_llm.interrupts import WorkerInterrupts, send_to_main_thread
 from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_for
 from mesa_llm.model.model import LLMModel
 
@@ -249,10 +251,14 @@ class _Raised:
 def _run(job: Job[Any], limits: Mapping[str, Any]) -> Any:
     """Execute one run in a worker. Exceptions are returned, since only a crashed worker raises one."""
     try:
-        return job.run(_access(limits), Stop())
+        with _INTERRUPTS.busy():
+            return job.run(_access(limits), Stop())
     except Exception as error:  # noqa: BLE001 - it is raised again where the result is read
         return _Raised(error)
 
+
+_INTERRUPTS = WorkerInterrupts()
+"""Signals in this process, if it is a worker."""
 
 _ACCESSES: dict[str, Access] = {}
 """Accesses of this process by their options. The runs of a worker share one."""
@@ -289,8 +295,12 @@ def _host_for(on: str | Executor) -> str:
 
 
 def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
-    """Execute each run in one of several processes. Each has its own pool, because a crash ends the pool."""
-    pools = [_new_pool() for _ in range(n_workers)]
+    """Execute each run in one of several processes. Each has its own pool, because a crash ends the pool.
+
+    What interrupts this process, interrupts the runs: they send no more requests and wait for pending replies.
+    """
+    is_over, interrupt = multiprocessing.get_context("spawn").Pipe(duplex=False)  # its close interrupts all workers
+    pools = [_new_pool(is_over) for _ in range(n_workers)]
     of_future, ended = dict[Any, int](), SimpleQueue[Any]()
 
     def submit(pool: ProcessPoolExecutor, job: J) -> Future[Any]:
@@ -303,7 +313,7 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
             future = submit(pools[index], job)
         except BrokenExecutor:  # its worker crashed
             pools[index].shutdown()
-            pools[index] = _new_pool()
+            pools[index] = _new_pool(is_over)
             future = submit(pools[index], job)
         of_future[future] = index
         future.add_done_callback(ended.put)
@@ -316,9 +326,14 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
 
     try:
         yield from _by_turns(jobs, n_workers, start, first, lambda future: future.result())
+    except BaseException:
+        interrupt.close()
+        raise
     finally:
-        for pool in pools:  # waits for the current runs, which lock their logs
-            pool.shutdown(cancel_futures=True)
+        for each in pools:  # waits for the current runs, which lock their logs
+            each.shutdown(cancel_futures=True)
+        interrupt.close()
+        is_over.close()
 
 
 def _by_turns[J: Job[Any], F](
@@ -360,19 +375,35 @@ def _by_turns[J: Job[Any], F](
         yield job, result
 
 
-def _new_pool() -> ProcessPoolExecutor:
+def _new_pool(interrupt: Connection) -> ProcessPoolExecutor:
     spawn = multiprocessing.get_context("spawn")
-    own = child_process.own_variables(), child_process.own_paths()
+    own = interrupt, child_process.own_variables(), child_process.own_paths()
     with spawning():  # it starts a process that keeps track of its semaphores
         return ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin_worker, initargs=own)
 
 
-def _begin_worker(variables: Mapping[str, str | None], paths: Sequence[str]) -> None:
-    """End this worker with its parent process, so no log stays locked, and restore the user's environment."""
+def _begin_worker(interrupt: Connection, variables: Mapping[str, str | None], paths: Sequence[str]) -> None:
+    """Follow the parent of this worker: run in its environment, be interrupted with it, and end with it.
+
+    A worker that outlived its parent would keep its log locked.
+
+    Args:
+        interrupt: Pipe whose other end the parent closes when it is interrupted.
+        variables: The user's environment variables, see `child_process`.
+        paths: The user's paths of modules.
+    """
+    _INTERRUPTS.install()
     child_process.restore(variables, paths)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+        threading.Thread(target=_follow_parent, args=(parent.sentinel, interrupt), daemon=True).start()
+
+
+def _follow_parent(parent: int, interrupt: Connection) -> None:
+    if parent not in wait([parent, interrupt]):
+        send_to_main_thread(signal.SIGTERM)
+        wait([parent])
+    os._exit(1)
 
 
 def _on_executor[J: Job[Any]](executor: Executor, jobs: Sequence[J], limits: Mapping[str, Any]) -> Results[J, Any]:

@@ -126,12 +126,13 @@ class PageServer:
         return f"http://{_in_address(self._host)}:{self._port}/?token={quote(token, safe='')}"
 
     def run(self, *, browser: bool = False) -> None:
-        """Serve until SIGINT or SIGTERM; on return the port and the models of all pages are closed.
+        """Serve until SIGINT, SIGTERM or SIGHUP; on return the port and the models of all pages are closed.
 
         Args:
             browser: Whether to open a browser.
         """
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in signal.SIGINT, signal.SIGTERM:  # until uvicorn handles them, and after that
+            signal.signal(number, signal.default_int_handler)
         warnings.filterwarnings("ignore", "Cookies with samesite=none")  # from Solara, which allows framing
         connections = ConnectionPool(raise_descriptor_limit())
         config = uvicorn.Config(
