@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import parse_qsl
 
 from tests.honest_reply import honest
 
@@ -32,6 +34,9 @@ class Batch:
     """Its metadata, in OpenAI's form."""
 
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    file_id: str = ""
+    """File of its requests, in OpenAI's form."""
+
     n_looks: int = 0
     """How often it was looked at."""
 
@@ -43,12 +48,17 @@ class Batch:
     """How often its results were fetched."""
 
 
+ELSEWHERE = "/elsewhere"
+"""Start of the paths of files to which a request was redirected."""
+
 Behaviour = Callable[[Batch, int], Mapping[str, Any]]
 """Takes a batch and its number from 1; gives its fate, of which each part may be left out:
 
 `looks` (at which it is over, 1 by default; None: never), `lost` and `refused` (indices of requests), `failure` (error
-of the whole batch), `reply` (function of a request's body), `words` of refusals, `cut` (True: the connection is cut in
-place of the answer that it was created).
+of the whole batch), `reply` (function of a request's body), `words` of refusals, `created` (status that is answered in
+place of the batch that was created; CUT: the connection is cut), `status` (of a batch that is over), `missing` (path's
+first word, `batches`, `output` or `error` → number of looks that are answered 404), `file` (function of the bytes of a
+file of results and the number of the fetch, from 1), `counts` (function of its counts).
 """
 
 
@@ -65,6 +75,10 @@ class BatchServer:
         heard: Method and path of every request.
         headers: Headers of every request, names in lower case.
         trouble: Statuses with which the next requests are answered.
+        creations: Statuses with which the next creations of batches are answered, which create none; None: as usual.
+        others: Batches of others that are listed before the last one that was created.
+        watch: Called with method and path of each request before it is answered; returns a status, or None.
+        elsewhere: Origin to which requests for files of results are redirected; None: they are answered.
     """
 
     def __init__(self, behave: Behaviour = be_honest) -> None:
@@ -74,10 +88,16 @@ class BatchServer:
         self.heard: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.trouble: list[int] = []
+        self.creations: list[int | None] = []
+        self.others: list[Body] = []
+        self.watch: Callable[[str], int | None] = lambda heard: None
+        self.elsewhere: str | None = None
+        self._asked: Counter[tuple[str, str]] = Counter()
         self._files: dict[str, bytes] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self.origin = f"http://127.0.0.1:{self._server.server_port}"
+        self.other_origin = self.origin.replace("127.0.0.1", "localhost")
         self.url = f"{self.origin}/v1"
 
     def __enter__(self) -> Self:
@@ -97,10 +117,38 @@ class BatchServer:
         """Number of requests of each batch."""
         return [len(batch.lines) for batch in self.batches]
 
+    @property
+    def billed(self) -> int:
+        """Number of requests that were carried out."""
+        return len(self._carried_out)
+
+    @property
+    def n_billed_twice(self) -> int:
+        """Number of requests that were carried out, and were so before."""
+        return len(self._carried_out) - len(set(self._carried_out))
+
+    @property
+    def _carried_out(self) -> list[str]:
+        """Ids of the requests that were carried out."""
+        results = [result for batch in self.batches for result in batch.results]
+        return [
+            result["custom_id"]
+            for result in results
+            if (result.get("response") or {}).get("status_code") == 200
+            or (result.get("result") or {}).get("type") == "succeeded"
+        ]
+
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         """Answer a request."""
         if self.trouble:
             return self.trouble.pop(0), b'{"error": {"message": "not now"}}'
+        if (status := self.watch(f"{method} {path}")) is not None:
+            return status, b'{"error": {"message": "not now"}}'
+        is_redirected = self.elsewhere is not None and not path.startswith(ELSEWHERE)
+        path = path.removeprefix(ELSEWHERE)
+        is_creation = method == "POST" and path.endswith("/batches")
+        if is_creation and self.creations and (status := self.creations.pop(0)) is not None:
+            return status, b'{"error": {"message": "No such File object"}}'
         match method, path.partition("?")[0].removeprefix("/v1").strip("/").split("/"):
             case "POST", ["files"]:
                 name = f"file-{len(self._files)}"
@@ -110,29 +158,56 @@ class BatchServer:
                 batch_fields = json.loads(body)
                 lines = map(json.loads, self._files[batch_fields["input_file_id"]].splitlines())
                 created = [(line["custom_id"], line["body"]) for line in lines]
-                return self._created("batch", created, batch_fields.get("metadata"))
+                status, document = self._created("batch", created, batch_fields.get("metadata"))
+                self.batches[-1].file_id = batch_fields["input_file_id"]
+                return status, document
             case "POST", ["messages", "batches"]:
                 return self._created("msgbatch", [(r["custom_id"], r["params"]) for r in json.loads(body)["requests"]])
             case "GET", ["batches"]:
-                return 200, _json({"data": [self._openai(batch) for batch in self.batches]})
+                return 200, self._page([self._openai(batch) for batch in self.batches], path, "after")
             case "GET", ["messages", "batches"]:
-                return 200, _json({"data": list(map(_anthropic, self.batches))})
+                return 200, self._page(list(map(_anthropic, self.batches)), path, "after_id")
             case "GET", ["batches", name]:
-                return 200, _json(self._openai(self._look(name)))
+                return self._shown(name, "batches", lambda: _json(self._openai(self._look(name))))
             case "GET", ["messages", "batches", name]:
-                return 200, _json(_anthropic(self._look(name)))
+                return self._shown(name, "batches", lambda: _json(_anthropic(self._look(name))))
+            case "GET", ["files", name, "content"] if name.startswith(("output", "error")):
+                kind, _, batch_name = name.partition("-")
+                return self._shown(batch_name, kind, lambda: self._files[name], is_redirected)
             case "GET", ["files", name, "content"]:
                 return 200, self._files[name]
             case "GET", ["messages", "batches", name, "results"]:
-                return 200, _lines(self._fetched(name).results)
+                return self._shown(name, "output", lambda: _lines(self._fetched(name).results), is_redirected)
             case _:
                 return 404, b'{"error": {"message": "no such path"}}'
 
     def _created(self, kind: str, lines: list[tuple[str, Body]], mark: Any = None) -> tuple[int, bytes]:
         batch = Batch(f"{kind}_{len(self.batches) + 1}", lines, mark)
         self.batches.append(batch)
-        status = CUT if self._fate(batch).get("cut") else 200
+        status = self._fate(batch).get("created", 200)
         return status, _json(self._openai(batch) if kind == "batch" else _anthropic(batch))
+
+    def _page(self, batches: list[Body], path: str, after: str) -> bytes:
+        """Return a page of the batches of the account, the latest first, as the query names it."""
+        listed = [*self.others, *reversed(batches)]
+        query = dict(parse_qsl(path.partition("?")[2]))
+        last = query.get(after)
+        start = 0 if last is None else 1 + [batch["id"] for batch in listed].index(last)
+        page = listed[start : start + int(query["limit"])]
+        return _json({"data": page, "has_more": start + len(page) < len(listed)})
+
+    def _shown(
+        self, name: str, kind: str, content: Callable[[], bytes], is_redirected: bool = False
+    ) -> tuple[int, bytes]:
+        """Return a batch or a file of its results, or the error in its place."""
+        fate = self._fate(self._named(name))
+        self._asked[name, kind] += 1
+        n_asked = self._asked[name, kind] - fate.get("missing", {}).get(kind, 0)
+        if n_asked <= 0:
+            return 404, b'{"error": {"message": "not found"}}'
+        if is_redirected:
+            return 302, b""
+        return 200, content() if kind == "batches" else fate.get("file", lambda file, n: file)(content(), n_asked)
 
     def _fate(self, batch: Batch) -> Mapping[str, Any]:
         return self.behave(batch, self.batches.index(batch) + 1)
@@ -166,13 +241,17 @@ class BatchServer:
 
     def _openai(self, batch: Batch) -> Body:
         fate = self._fate(batch)
-        status = "completed" if not fate.get("lost") else "expired"
+        status = fate.get("status", "expired" if fate.get("lost") else "completed")
         document: Body = {"id": batch.id, "object": "batch", "status": status if batch.is_over else "in_progress"}
         document["metadata"] = batch.mark
         if "failure" in fate:
             return document | {"status": "failed", "errors": {"object": "list", "data": [fate["failure"]]}}
-        n_done = len(batch.lines) if batch.is_over else 0
-        document["request_counts"] = {"total": len(batch.lines), "completed": n_done, "failed": 0}
+        n_failed = sum(one["error"] is not None or one["response"]["status_code"] >= 400 for one in batch.results)
+        n_done = len(batch.results) - n_failed
+        counts = {"total": len(batch.lines), "completed": n_done, "failed": n_failed}
+        document["request_counts"] = fate.get("counts", dict)(counts)
+        document["created_at"] = int(datetime.fromisoformat(batch.created_at).timestamp())
+        document["input_file_id"] = batch.file_id
         if batch.is_over:
             document |= {"output_file_id": f"output-{batch.id}", "error_file_id": f"error-{batch.id}"}
         return document
@@ -190,6 +269,8 @@ class BatchServer:
                     self.close_connection = True
                     return
                 self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", f"{server.elsewhere}{ELSEWHERE}{self.path}")
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()

@@ -20,7 +20,7 @@ from mesa_llm.canonical import plain
 from mesa_llm.cli.command import Say, look_here
 from mesa_llm.cli.command import say as print_line
 from mesa_llm.errors import AllDecisionsFailed, ConfigError
-from mesa_llm.llm.batches.stage import BatchProgress
+from mesa_llm.llm.batches.protocol import BatchProgress
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.quality import Rate, quality_texts, quality_warning
 from mesa_llm.model.recording import Recording

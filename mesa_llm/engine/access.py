@@ -16,7 +16,8 @@ from mesa_llm.engine.options import AccessKeywords, AccessOptions, checked_optio
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
-from mesa_llm.llm.batches.stage import Batchable, Batched
+from mesa_llm.llm.batches.protocol import Batchable
+from mesa_llm.llm.batches.stage import Batched
 from mesa_llm.llm.budget import Budget, SharedBudget
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, ollama_base, read_endpoints
 from mesa_llm.llm.keys import AddressSource, Keyring, Origin

@@ -30,7 +30,8 @@ from mesa_llm.engine.opening import OpenedModels
 from mesa_llm.engine.presentation import AS_WRITTEN, SAMPLE_SEEDS, Presentation
 from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import BudgetExceeded, ConfigError, HumanTimeout, Stopped
-from mesa_llm.llm.batches.stage import BatchProgress, BatchStage
+from mesa_llm.llm.batches.protocol import BatchProgress
+from mesa_llm.llm.batches.stage import BatchStage
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.probabilities import Scoring, choices_of
 from mesa_llm.llm.protocol import LLM

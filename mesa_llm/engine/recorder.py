@@ -133,7 +133,7 @@ class Recorded:
             await self._keep_failure(awaited, error, bill.usage, start)
             raise
         except (MesaLLMError, asyncio.CancelledError):
-            self._note_unanswered(request, bill.usage)
+            self._note_unanswered(request, bill)
             raise
         except Exception as error:  # a custom transport may raise anything; the other agents carry on
             if (fault := (request.model, type(error))) not in self.recorder.tracebacks:
@@ -163,13 +163,18 @@ class Recorded:
         await self.recorder.commit()
         self.recorder.count(paid, request.salt.purpose)
 
-    def _note_unanswered(self, request: Request, paid: Usage) -> None:
-        """Record the usage of requests that were sent for a reply that never came, as the run ended before it."""
-        if not paid.requests:
+    def _note_unanswered(self, request: Request, bill: Bill) -> None:
+        """Record the usage of requests that were sent for a reply that never came, as the run ended before it.
+
+        That of a batch that is not collected yet is in the run log already.
+        """
+        used = bill.usage + bill.unsettled
+        if not used.requests:
             return
-        self.recorder.count(paid, request.salt.purpose)
-        with suppress(ConfigError):  # the log is closed already, or cannot be written
-            self.recorder.runlog.note_unanswered(request.model, paid)
+        self.recorder.count(used, request.salt.purpose)
+        if bill.usage.requests:
+            with suppress(ConfigError):  # the log is closed already, or cannot be written
+                self.recorder.runlog.note_unanswered(request.model, bill.usage)
 
 
 def _with_all_paid(reply: Reply, paid: Usage) -> Reply:

@@ -74,20 +74,21 @@ class Bill:
 
     Attributes:
         usage: Usage of the requests that have ended.
+        unsettled: What a request is taken to cost that is in a batch whose results are not known.
     """
 
     of_reply: ClassVar[ContextVar[Bill | None]] = ContextVar("mesa_llm_bill", default=None)
     """The bill of the reply that the current task awaits."""
 
-    __slots__ = ("_budget", "_hold", "_is_sent", "_request", "usage")
+    __slots__ = ("_budget", "_hold", "_is_in_batch", "_is_sent", "_request", "unsettled", "usage")
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self.usage = _NO_USAGE
+        self.usage = self.unsettled = _NO_USAGE
         self._budget: Budget | None = None
         self._hold: Reservation | None = None
         self._request: Any = None
-        self._is_sent = False
+        self._is_sent = self._is_in_batch = False
 
     def open(self, budget: Budget, request: Request, hold: Reservation) -> None:
         """Add a request for which a budget has reserved something."""
@@ -97,9 +98,19 @@ class Bill:
         """Note that the request is not sent yet."""
         self._is_sent = False
 
-    def send(self) -> None:
-        """Note that the request is sent."""
-        self._is_sent = True
+    def send(self, *, in_batch: bool = False) -> None:
+        """Note that the request is sent.
+
+        Args:
+            in_batch: Whether it is in a batch whose results are not known yet.
+        """
+        self._is_sent, self._is_in_batch = True, in_batch
+
+    def estimate(self) -> Usage:
+        """Return the usage that the request is charged as long as nothing is known of it."""
+        if self._budget is None or self._hold is None:
+            return Usage(requests=1)
+        return self._budget.estimate(self._request, self._hold)
 
     def settle(self, used: Usage | None) -> None:
         """End the request.
@@ -113,6 +124,10 @@ class Bill:
         self._hold = None
         if not self._is_sent:
             budget.purse.settle(None, hold)
+            return
+        if used is None and self._is_in_batch:
+            self.unsettled = used = budget.estimate(self._request, hold)
+            budget.purse.settle(used, hold)
             return
         used = budget.estimate(self._request, hold) if used is None else used
         self.usage = self.usage + used if self.usage.requests else used

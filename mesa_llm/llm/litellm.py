@@ -26,7 +26,8 @@ from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, 
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
-from mesa_llm.llm.batches.stage import BatchForm, post
+from mesa_llm.llm.batches.protocol import BatchForm
+from mesa_llm.llm.batches.stage import post
 from mesa_llm.llm.certificates import share_certificates
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment

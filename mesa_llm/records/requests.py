@@ -402,6 +402,9 @@ class BatchIntent(NamedTuple):
     known: frozenset[str]
     """Ids of batches that are others."""
 
+    keys: frozenset[str] = frozenset()
+    """Ids of its requests."""
+
 
 def _message_html(message: ChatMessage) -> str:
     return html_block(

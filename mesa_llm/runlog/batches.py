@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.records import BatchIntent
-from mesa_llm.runlog.log import RunLog
+from mesa_llm.records import BatchIntent, Usage
 from mesa_llm.text import counted
+
+if TYPE_CHECKING:
+    from mesa_llm.runlog.log import RunLog
+    from mesa_llm.runlog.queries import Queries
 
 BATCHES = "batches"
 """Manifest key: the batches of a run, in the order in which they were created."""
@@ -39,6 +42,11 @@ class OpenBatches:
             else:
                 self._intents[place] = batch
         self._unclaimed = {*self._open.values(), *(batch["mark"] for batch in self._intents.values())}
+
+    @property
+    def may_ask_again(self) -> bool:
+        """Whether requests may be sent again that may have been billed."""
+        return self._runlog.may_differ
 
     def batch_of(self, key: str, base: str) -> str | None:
         """Return the last batch at an address that holds a request whose reply is not recorded.
@@ -77,23 +85,45 @@ class OpenBatches:
         if batch is None or self._runlog.may_differ:
             return None
         self._unclaimed.discard(batch["mark"])
-        known = frozenset(str(other["id"]) for other in self._batches if "id" in other)
-        return BatchIntent(batch["mark"], int(batch["requests"]), float(batch["since"]), known)
+        return self._intent(batch)
 
-    def begin(self, mark: str, base: str, keys: Sequence[str]) -> None:
-        """Write down a batch that is about to be created.
+    def _intent(self, batch: Mapping[str, Any]) -> BatchIntent:
+        known = frozenset(str(other["id"]) for other in self._batches if "id" in other)
+        keys = frozenset(map(str, batch["keys"]))
+        return BatchIntent(batch["mark"], int(batch["requests"]), float(batch["since"]), known, keys)
+
+    def begin(self, mark: str, base: str, expected: Mapping[str, tuple[str, Usage]]) -> BatchIntent:
+        """Write down a batch that is about to be created; it is on disk when this returns.
 
         Args:
             mark: What the batch is marked with.
             base: Base URL at which it is created, without secrets.
-            keys: Keys of its requests.
+            expected: Key of each request → its model, and what it is taken to cost until its reply is there.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
         """
-        batch = {"mark": mark, "at": base, "requests": len(keys), "since": clock.time(), "keys": list(keys)}
+        taken: dict[str, Usage] = {}
+        for model, usage in expected.values():
+            taken[model] = taken.get(model, Usage()) + usage
+        batch: dict[str, Any] = {
+            "mark": mark,
+            "at": base,
+            "requests": len(expected),
+            "since": clock.time(),
+            "keys": list(expected),
+        }
+        batch["taken"] = {
+            model: {"prompt_tokens": usage.prompt_tokens, "dollars": usage.dollars} for model, usage in taken.items()
+        }
         self._batches.append(batch)
+        self._note()
+        return self._intent(batch)
+
+    def _note(self) -> None:
+        """Write down all batches, and wait until they are on the disk."""
         self._runlog.note(BATCHES, self._batches)
+        self._runlog.sync()
 
     def add(self, mark: str, batch_id: str | None) -> None:
         """Write down the id of such a batch.
@@ -107,12 +137,13 @@ class OpenBatches:
         """
         (batch,) = (batch for batch in self._batches if batch.get("mark") == mark)
         index = self._batches.index(batch)
-        created = {"id": batch_id, **{name: batch[name] for name in ("at", "requests", "keys")}}
+        names = ("at", "requests", "keys", "taken")
+        created = {"id": batch_id, **{name: batch[name] for name in names if name in batch}}
         self._batches[index : index + 1] = [] if batch_id is None else [created]
         self._intents = {place: other for place, other in self._intents.items() if other is not batch}
         if batch_id is not None:
             self._open.update({(batch["at"], key): batch_id for key in batch["keys"]})
-        self._runlog.note(BATCHES, self._batches)
+        self._note()
 
     def collect(self, batch_ids: Sequence[str]) -> None:
         """Note that all replies of some batches are recorded; their requests need not be listed any more.
@@ -126,7 +157,7 @@ class OpenBatches:
         collected = frozenset(batch_ids)
         self._open = {place: batch_id for place, batch_id in self._open.items() if batch_id not in collected}
         self._batches = [
-            {name: value for name, value in batch.items() if name != "keys" or batch.get("id") not in collected}
+            {name: batch[name] for name in batch if name not in ("keys", "taken") or batch.get("id") not in collected}
             for batch in self._batches
         ]
         self._runlog.note(BATCHES, self._batches)
@@ -137,6 +168,24 @@ def keys_in_batches(runlog: RunLog) -> frozenset[str]:
     if runlog.path is None or runlog.mode != "record" or runlog.may_differ:
         return frozenset()
     return frozenset(key for _, key in _open_in(batches_in(runlog.manifest), runlog))
+
+
+def taken_by_batches(runlog: Queries) -> dict[str, Usage]:
+    """Return, by model, what the requests are taken to cost that are in batches and have no recorded reply."""
+    found: dict[str, Usage] = {}
+    n_open: dict[int, int] = {}
+    batches = batches_in(runlog.manifest)
+    for batch in _open_in(batches, runlog).values():
+        n_open[id(batch)] = n_open.get(id(batch), 0) + 1
+    for batch in (batch for batch in batches if id(batch) in n_open):
+        share = n_open[id(batch)] / max(len(batch["keys"]), 1)
+        taken = cast("dict[str, dict[str, Any]]", batch.get("taken")) or {"": {}}
+        for index, (model, fields) in enumerate(taken.items()):
+            n_tokens, dollars = (float(fields.get(name) or 0) for name in ("prompt_tokens", "dollars"))
+            requests = 0 if index else n_open[id(batch)]
+            used = Usage(prompt_tokens=round(share * n_tokens), dollars=share * dollars, requests=requests)
+            found[model] = found.get(model, Usage()) + used
+    return found
 
 
 def batches_in(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -155,7 +204,7 @@ def _is_batch(batch: object) -> bool:
     is_named = isinstance(fields.get("id"), str) or (
         isinstance(fields.get("mark"), str) and isinstance(fields.get("since"), int | float)
     )
-    has_keys = isinstance(fields.get("keys", []), list)
+    has_keys = isinstance(fields.get("keys", []), list) and isinstance(fields.get("taken", {}), dict)
     return is_named and has_keys and isinstance(fields.get("at"), str) and isinstance(fields.get("requests"), int)
 
 
@@ -163,7 +212,7 @@ def _name_of(batch: Mapping[str, Any]) -> str:
     return str(batch.get("id", batch.get("mark")))
 
 
-def _open_in(batches: Sequence[dict[str, Any]], runlog: RunLog) -> dict[tuple[str, str], dict[str, Any]]:
+def _open_in(batches: Sequence[dict[str, Any]], runlog: Queries) -> dict[tuple[str, str], dict[str, Any]]:
     """Return address and key of each request without a recorded reply → the last batch that holds it."""
     found = {(batch["at"], str(key)): batch for batch in batches for key in batch.get("keys", ())}
     recorded = runlog.recorded_keys() if found else frozenset[str]()

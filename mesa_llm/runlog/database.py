@@ -381,6 +381,20 @@ class Database:
                 if self._opened.has_large_wal():
                     self._checkpoint()
 
+    def sync(self) -> None:
+        """Wait until what was committed is on the disk, so that it survives a loss of power.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        with self._lock:
+            if self._is_closed or self._opened is None:
+                return
+            try:
+                self._opened.sync()
+            except OSError as error:
+                raise self._give_up(error) from error
+
     def _checkpoint(self) -> None:
         """Move commits from the write-ahead log into the file, without waiting for readers.
 

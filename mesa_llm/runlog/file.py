@@ -193,6 +193,21 @@ class OpenFile:
             with suppress(OSError):
                 self._left = (_state(self.path), _state(self._wal))
 
+    def sync(self) -> None:
+        """Wait until what was committed is on the disk.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        if not os.path.exists(self._wal):  # each commit is on the disk, where there is no write-ahead log
+            return
+        for path in (self._wal, os.path.dirname(self._wal)) if os.name != "nt" else (self._wal,):
+            number = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+            try:
+                os.fsync(number)
+            finally:
+                os.close(number)
+
     def abandon(self, *, is_saved: bool) -> Path | None:
         """Leave the changed file alone, also on closing the database, and take this writer's write-ahead log away.
 

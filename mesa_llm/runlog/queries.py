@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mesa_llm._deprecated import FAILURES, with_current_names
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
+from mesa_llm.runlog.batches import taken_by_batches
 from mesa_llm.runlog.database import Database, Mode
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.tables import Texts, keys_of, loaded
@@ -333,7 +334,7 @@ class Queries(Database):
         """
         import pandas as pd
 
-        unanswered = unanswered_in(self.manifest) if agent is None else {}
+        unanswered = self._unanswered() if agent is None else {}
         rows: list[tuple[Any, ...]] = []
         for model, *counts, latency_s, requests, cached in self._query(self._recorded, _USAGE, {"agent": agent}):
             calls, failed, prompt, reply, dollars = counts
@@ -355,7 +356,14 @@ class Queries(Database):
         """
         ((calls, prompt, reply, dollars, requests, cached),) = self._query(self._recorded, _PAID)
         paid = Usage(calls, 0, prompt or 0, reply or 0, dollars, 0, requests or 0, int(cached))
-        return sum(unanswered_in(self.manifest).values(), paid)
+        return sum(self._unanswered().values(), paid)
+
+    def _unanswered(self) -> dict[str, Usage]:
+        """Return, by model, the usage of requests that have no reply, including those in batches not collected yet."""
+        found = unanswered_in(self.manifest)
+        for model, used in taken_by_batches(self).items():
+            found[model] = found.get(model, Usage()) + used
+        return found
 
 
 def unanswered_in(manifest: Mapping[str, Any]) -> dict[str, Usage]:

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSI
 POT = "tests.pot:PotModel"
 SEEDS = "--seeds 1 --workers 1 --out OUT"
 COMMANDS = {
-    "run": f"run {POT} --steps 3 --log OUT/run.sqlite",
-    "run with client processes": f"run {POT} --steps 3 --log OUT/run.sqlite --clients 1",
+    "run": f"run {POT} --rng 1 --steps 3 --log OUT/run.sqlite",
+    "run with client processes": f"run {POT} --rng 1 --steps 3 --log OUT/run.sqlite --clients 1",
     "sweep": f"sweep {POT} --vary n_agents=2,3 --seeds 2 --steps 2 --workers 1 --out OUT",
     "sweep by two": f"sweep {POT} --vary n_agents=2,3 --steps 3 --workers 2 --out OUT",
     "sweep by threads": f"sweep {POT} --vary n_agents=2,3 --steps 3 --on threads --out OUT",

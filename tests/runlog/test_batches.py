@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mesa_llm import ConfigError, RunLog
-from mesa_llm.records import Reply
+from mesa_llm.records import Reply, Usage
 from mesa_llm.runlog.batches import OpenBatches, batches_in, keys_in_batches
 from tests.llm.human.questions import ask
 
@@ -17,9 +18,14 @@ REQUESTS = [ask(agent=agent) for agent in (1, 2, 3)]
 KEYS = [request.key for request in REQUESTS]
 
 
+def expected(keys: list[str]) -> dict[str, tuple[str, Usage]]:
+    """Say what each request is taken to cost."""
+    return {key: ("m", Usage(prompt_tokens=10, dollars=0.5, requests=1)) for key in keys}
+
+
 def created(batches: OpenBatches, batch_id: str, keys: list[str]) -> None:
     """Write down a batch."""
-    batches.begin(f"mark of {batch_id}", BASE, keys)
+    batches.begin(f"mark of {batch_id}", BASE, expected(keys))
     batches.add(f"mark of {batch_id}", batch_id)
 
 
@@ -83,15 +89,35 @@ def test_a_damaged_list_holds_no_batch(damaged: object, tmp_path: Path) -> None:
 
 def test_a_batch_that_may_have_been_created_is_looked_for(path: Path) -> None:
     with closing(RunLog(path)) as log:
-        OpenBatches(log).begin("mark", BASE, KEYS[2:])
+        OpenBatches(log).begin("mark", BASE, expected(KEYS[2:]))
         batches = OpenBatches(log)
         intent = batches.intent_of(KEYS[2], BASE)
         assert intent is not None
         assert intent[:2] == ("mark", 1)
-        assert intent.known == {"batch_1"}
+        assert (intent.known, intent.keys) == ({"batch_1"}, {KEYS[2]})
         assert batches.intent_of(KEYS[1], BASE) is None
         batches.add("mark", "batch_2")
         assert (batches.batch_of(KEYS[2], BASE), batches.intent_of(KEYS[2], BASE)) == ("batch_2", None)
-        batches.begin("another", BASE, KEYS[1:2])
+        batches.begin("another", BASE, expected(KEYS[1:2]))
         batches.add("another", None)
         assert [batch["id"] for batch in batches_in(log.manifest)] == ["batch_1", "batch_2"]
+
+
+def test_what_a_batch_holds_counts_as_paid_until_its_replies_are_there(path: Path) -> None:
+    with closing(RunLog(path)) as log:
+        paid = log.paid()
+        assert (paid.requests, paid.prompt_tokens, paid.dollars) == (3, 20, 1.0)
+        assert sum(log.usage()["requests"]) == 3
+        log.keep(REQUESTS[1], Reply("hm", prompt_tokens=7, dollars=0.1), 1.0)
+        log.keep(REQUESTS[2], Reply("hm", prompt_tokens=7, dollars=0.1), 1.0)
+        assert (log.paid().requests, log.paid().dollars) == (3, pytest.approx(0.2))
+
+
+def test_an_intent_is_on_the_disk_before_the_batch_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda number: (synced.append(os.fstat(number).st_ino), fsync(number)))
+    with closing(RunLog(tmp_path / "run.sqlite")) as log:
+        OpenBatches(log).begin("mark", BASE, expected(KEYS))
+        assert (tmp_path / "run.sqlite-wal").stat().st_ino in synced
+        assert b'"mark"' in (tmp_path / "run.sqlite-wal").read_bytes()

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
+from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited
 from mesa_llm.llm.batches.http import BatchHTTP
-from mesa_llm.llm.batches.stage import BatchState, Responses, lost
+from mesa_llm.llm.batches.protocol import BatchGone, BatchState, lost
+from mesa_llm.llm.batches.results import Results, response_of
+from mesa_llm.llm.batches.waiting import patiently
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.errors import detail_of
 from mesa_llm.llm.tokens import count_of
 from mesa_llm.records import BatchIntent, Usage
+
+logger = logging.getLogger(__name__)
 
 MARK = "mesa_llm"
 """Name under which OpenAI keeps the mark of a batch."""
@@ -25,15 +31,11 @@ MARK = "mesa_llm"
 CLOCKS_DIFFER_S = 300.0
 """Seconds by which the clocks of this machine and a provider may differ."""
 
-MAX_RESPONSE_BYTES = 2_000_000
-"""Maximum size of the response to one request."""
-
 WINDOW = "24h"
 """Time within which OpenAI answers a batch, or gives it up."""
 
-
-GONE = BatchState(0, 0, True, {})
-"""State of a batch that the provider no longer has."""
+PAGE, MAX_PAGES = 100, 1000
+"""Number of batches on a page of a provider's list, and maximum number of pages that are read."""
 
 
 @dataclass(eq=False)
@@ -66,46 +68,50 @@ class OpenAIBatches:
     async def create(self, lines: Sequence[bytes], mark: str) -> str:
         """Upload a file of requests, and create a batch of it; see `BatchForm`."""
         body, content_type = _as_form({"purpose": "batch"}, b"\n".join(lines) + b"\n")
-        uploaded = await self.http.post("/files", body, content_type, may_repeat=True)
-        batch: dict[str, Any] = {"input_file_id": _id_in(uploaded), "endpoint": f"/v1{self.path}"}
+        file_id = _id_in(await self.http.upload("/files", body, content_type))
+        batch: dict[str, Any] = {"input_file_id": file_id, "endpoint": f"/v1{self.path}"}
         batch |= {"completion_window": WINDOW, "metadata": {MARK: mark}}
-        return _id_in(await self.http.post("/batches", compact_json(batch)), "status")
+        return _id_in(await self.http.create("/batches", compact_json(batch), file_id), "status")
 
     async def find(self, intent: BatchIntent) -> str | None:
-        """Look for a batch by its mark among the latest; see `BatchForm`."""
-        marks = {_mapping(batch.get("metadata")).get(MARK): batch for batch in await _latest(self.http)}
-        batch = marks.get(intent.mark)
-        return None if batch is None else str(batch.get("id"))
+        """Look for a batch by its mark or, where the endpoint keeps none, its requests; see `BatchForm`."""
+        async for batch in _listed(self.http, "after", intent.since_s):
+            marks = _mapping(batch.get("metadata"))
+            if marks.get(MARK) == intent.mark:
+                return str(batch.get("id"))
+            if not marks and batch.get("id") not in intent.known and _may_be(batch, intent):
+                content = await self.http.file(f"/files/{quote(str(batch.get('input_file_id')))}/content")
+                if _keys_in(content or b"") & intent.keys:
+                    return str(batch.get("id"))
+        return None
 
     async def look(self, batch_id: str) -> BatchState:
         """Return the state of a batch; see `BatchForm`."""
-        if (document := await self.http.get(f"/batches/{batch_id}")) is None:
-            return GONE
-        batch = _object(document)
+        batch = _object(await self.http.get(f"/batches/{batch_id}"))
         counts = _mapping(batch.get("request_counts"))
         n_done = count_of(counts.get("completed")) + count_of(counts.get("failed"))
-        is_over = batch.get("status") in ("completed", "failed", "expired", "cancelled")
-        return BatchState(n_done, count_of(counts.get("total")), is_over, batch)
+        total, status = count_of(counts.get("total")), batch.get("status")
+        is_over = status in ("completed", "failed", "expired", "cancelled", "canceled")
+        n_lines = n_done if total else None if status == "completed" else 0
+        return BatchState(n_done, total, is_over, batch, n_lines)
 
-    async def responses(self, batch_id: str, state: BatchState) -> Responses:
-        """Fetch the files of responses and of errors; see `BatchForm`."""
+    async def results(self, batch_id: str, state: BatchState) -> Results | MesaLLMError:
+        """Fetch the files of responses and of errors, as far as they are there; see `BatchForm`."""
         batch = state.document
         if batch.get("status") == "failed":
             return self._failure(batch_id, batch)
-        responses: dict[str, Response | MesaLLMError] = {}
-        for name in ("error_file_id", "output_file_id"):
-            if isinstance(file_id := batch.get(name), str):
-                content = await self.http.get(f"/files/{file_id}/content", is_large=True)
-                for line in _lines_in(content or b""):
-                    responses[str(line.get("custom_id"))] = self._response(line)
-        return responses
+        results = Results()
+        for name in ("output_file_id", "error_file_id"):
+            if isinstance(file_id := batch.get(name), str) and file_id:
+                results.read(await self.http.file(f"/files/{quote(file_id)}/content") or b"", self._response)
+        return results
 
     def _response(self, line: Mapping[str, Any]) -> Response | MesaLLMError:
         """Return the response in a line, or the error in its place."""
         response = _mapping(line.get("response"))
         if response:
-            status = response.get("status_code")
-            return _response_of(status if isinstance(status, int) else 200, response.get("body"))
+            status = str(response.get("status_code"))
+            return response_of(int(status) if status.isdecimal() else 200, response.get("body"))
         detail = detail_of({"error": line.get("error") or "no reason is given"})
         return lost(f"{self.base}: a request of a batch was not carried out: {detail.text}")
 
@@ -151,50 +157,70 @@ class AnthropicBatches:
     async def create(self, lines: Sequence[bytes], mark: str) -> str:
         """Create a batch, which cannot be marked; see `BatchForm`."""
         body = b'{"requests":[%b]}' % b",".join(lines)
-        return _id_in(await self.http.post("/batches", body), "processing_status")
+        return _id_in(await self.http.create("/batches", body), "processing_status")
 
     async def find(self, intent: BatchIntent) -> str | None:
-        """Look for a batch by its size and time among the latest; see `BatchForm`."""
-        candidates = [
-            str(batch.get("id"))
-            for batch in await _latest(self.http)
-            if sum(map(count_of, _mapping(batch.get("request_counts")).values())) == intent.n_requests
-            and _time_s(batch.get("created_at")) >= intent.since_s - CLOCKS_DIFFER_S
-            and batch.get("id") not in intent.known
-        ]
-        if len(candidates) > 1:
-            raise ConfigError(
-                f"the run was cut off while it created a batch of {intent.n_requests} requests at {self.base}, which "
-                f"is one of {', '.join(candidates)}. To send its requests again, give --ask-again (in Python "
-                "ask_again=True)"
+        """Look for a batch by its requests among those of its size and time; see `BatchForm`.
+
+        Which requests a batch has is known once it has ended.
+        """
+        listed = _listed(self.http, "after_id", intent.since_s)
+        candidates = [str(batch.get("id")) async for batch in listed if _may_be(batch, intent)]
+        candidates = [batch_id for batch_id in candidates if batch_id not in intent.known]
+        if candidates:
+            logger.warning(
+                "the run was cut off while it created a batch of %d requests at %s: waiting until it shows whether it "
+                "is one of %s",
+                intent.n_requests,
+                self.base,
+                ", ".join(candidates),
             )
-        return candidates[0] if candidates else None
+        async for _ in patiently(math.inf):
+            for batch_id in list(candidates):
+                if (state := await self.look(batch_id)).is_over:
+                    candidates.remove(batch_id)
+                    if await self._is_of(batch_id, state, intent):
+                        return batch_id
+            if not candidates:
+                return None
+        raise AssertionError
+
+    async def _is_of(self, batch_id: str, state: BatchState, intent: BatchIntent) -> bool:
+        """Check whether a batch that has ended has the requests of one that was to be created."""
+        async for is_last in patiently():
+            try:
+                results = await self.results(batch_id, state)
+            except BatchGone:
+                return False
+            if results.of or is_last:
+                return not intent.keys.isdisjoint(results.of)
+        raise AssertionError
 
     async def look(self, batch_id: str) -> BatchState:
         """Return the state of a batch; see `BatchForm`."""
-        if (document := await self.http.get(f"/batches/{batch_id}")) is None:
-            return GONE
-        batch = _object(document)
+        batch = _object(await self.http.get(f"/batches/{batch_id}"))
         counts = {name: count_of(n) for name, n in _mapping(batch.get("request_counts")).items()}
         total = sum(counts.values())
         is_over = batch.get("processing_status") == "ended"
-        return BatchState(total - counts.get("processing", 0), total, is_over, batch)
+        n_done = total - counts.get("processing", 0)
+        return BatchState(n_done, total, is_over, batch, n_done if total else None)
 
-    async def responses(self, batch_id: str, state: BatchState) -> Responses:
+    async def results(self, batch_id: str, state: BatchState) -> Results:
         """Fetch the results, from the address of the batch, whatever address it names; see `BatchForm`."""
-        content = await self.http.get(f"/batches/{batch_id}/results", is_large=True)
-        return {str(line.get("custom_id")): self._response(line) for line in _lines_in(content or b"")}
+        results = Results()
+        results.read(await self.http.file(f"/batches/{batch_id}/results") or b"", self._response)
+        return results
 
     def _response(self, line: Mapping[str, Any]) -> Response | MesaLLMError:
         """Return the response in a line, or the error in its place."""
         result = _mapping(line.get("result"))
         match result.get("type"):
             case "succeeded":
-                return _response_of(200, result.get("message"))
+                return response_of(200, result.get("message"))
             case "errored":
                 error = _mapping(result.get("error"))
                 kind = _mapping(error.get("error")).get("type")
-                return _response_of(_STATUSES.get(str(kind), 500), error)
+                return response_of(_STATUSES.get(str(kind), 500), error)
             case other:
                 return lost(f"{self.base}: a request of a batch was not carried out: {other}")
 
@@ -214,27 +240,57 @@ _STATUSES = {
 """Anthropic's types of errors, with the HTTP statuses that they have for single requests."""
 
 
-async def _latest(http: BatchHTTP) -> list[Mapping[str, Any]]:
-    """Return the latest batches of an account; none where an endpoint lists none."""
-    document = await http.get("/batches", limit=100)
-    listed = _object(document).get("data") if document is not None else None
-    return list(map(_mapping, cast("list[Any]", listed))) if isinstance(listed, list) else []
+async def _listed(http: BatchHTTP, after: str, since_s: float) -> AsyncGenerator[Mapping[str, Any]]:
+    """Yield the batches of an account, the latest first, until they are older than a time.
+
+    Args:
+        http: Way to the endpoint.
+        after: Parameter of a page that names the last batch of the page before.
+        since_s: The time, in seconds since 1970.
+    """
+    query = f"limit={PAGE}"
+    for _ in range(MAX_PAGES):
+        page = await http.page("/batches", query)
+        document = _object(page) if page is not None else {}
+        listed = document.get("data")
+        batches = list(map(_mapping, cast("list[Any]", listed))) if isinstance(listed, list) else []
+        for batch in batches:
+            yield batch
+        if not batches or all(_time_s(batch.get("created_at")) < since_s - CLOCKS_DIFFER_S for batch in batches):
+            return
+        further = document.get("next")
+        if document.get("has_more") is True:
+            last = document.get("last_id") or batches[-1].get("id")
+            query = f"limit={PAGE}&{after}={quote(str(last), safe='')}"
+        elif isinstance(further, str) and further:
+            query = urlsplit(further).query or f"limit={PAGE}&{after}={quote(further, safe='')}"
+        else:
+            return
 
 
-def _time_s(text: object) -> float:
-    """Return a time in ISO 8601 as seconds since 1970; infinite if it is none."""
+def _may_be(batch: Mapping[str, Any], intent: BatchIntent) -> bool:
+    """Check whether a listed batch has the size and the time of one that was to be created."""
+    counts = {name: count_of(n) for name, n in _mapping(batch.get("request_counts")).items()}
+    total = counts.get("total") or sum(counts.values())
+    is_recent = _time_s(batch.get("created_at")) >= intent.since_s - CLOCKS_DIFFER_S
+    return total in (0, intent.n_requests) and is_recent
+
+
+def _keys_in(content: bytes) -> frozenset[str]:
+    """Return the ids of the requests in a file."""
+    requests = Results()
+    requests.read(content, lambda line: Response(200, None, b""))
+    return frozenset(requests.of)
+
+
+def _time_s(value: object) -> float:
+    """Return a time, in seconds or in ISO 8601, as seconds since 1970; infinite if it is none."""
+    if isinstance(value, int | float):
+        return float(value)
     try:
-        return datetime.fromisoformat(str(text)).timestamp()
+        return datetime.fromisoformat(str(value)).timestamp()
     except ValueError:
         return math.inf
-
-
-def _response_of(status: int, document: object) -> Response | BadReply:
-    """Return the response to a request as it would have come alone."""
-    body = json.dumps(document).encode()
-    if len(body) > MAX_RESPONSE_BYTES:
-        return BadReply(f"the reply is longer than {MAX_RESPONSE_BYTES} bytes; lower max_tokens")
-    return Response(status, None, body)
 
 
 def _as_form(fields: Mapping[str, str], content: bytes) -> tuple[bytes, str]:
@@ -285,17 +341,6 @@ def _id_in(content: bytes, status: str | None = None) -> str:
             f"the endpoint created something that is no batch: {content[:80]!r}; leave out batch (--batch)"
         )
     return found
-
-
-def _lines_in(content: bytes) -> Iterator[Mapping[str, Any]]:
-    """Read JSON objects, one a line; a line that is none is left out, and its request is lost."""
-    for line in content.splitlines():
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            yield cast("dict[str, Any]", found)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from urllib.parse import urljoin, urlsplit
 
 from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError
 from mesa_llm.llm.address import Address, without_secrets
-from mesa_llm.llm.batches.stage import MaybeCreated
+from mesa_llm.llm.batches.protocol import BatchGone, MaybeCreated
+from mesa_llm.llm.batches.waiting import Clock, patiently
 from mesa_llm.llm.openai.connection import Response, send
 from mesa_llm.llm.openai.errors import detail_in, trouble
 
@@ -27,8 +28,11 @@ TIMEOUT_S = 600.0
 MAX_BYTES, MAX_LARGE_BYTES = 2_000_000, 1_000_000_000
 """Maximum number of bytes that are read of a response, and of a file of responses."""
 
-_GONE = (404, 410)
-"""HTTP statuses of a batch or a file that the provider has deleted."""
+MAX_REDIRECTS = 3
+"""Maximum number of redirects that are followed to a file of responses."""
+
+_MISSING, _GONE = 404, 410
+"""HTTP statuses of what a provider does not have, perhaps not yet, and of what it has deleted."""
 
 _WITHOUT_BATCHES = (404, 405, 501)
 """HTTP statuses of an endpoint that knows no batches."""
@@ -36,6 +40,10 @@ _WITHOUT_BATCHES = (404, 405, 501)
 
 class _NoneHere(MesaLLMError):
     """There is nothing at a path."""
+
+    def __init__(self, text: str, status: int, detail: str) -> None:
+        super().__init__(text)
+        self.status, self.detail = status, detail
 
 
 class BatchHTTP:
@@ -62,65 +70,115 @@ class BatchHTTP:
         """Name the address, not the key."""
         return f"BatchHTTP({self.base!r})"
 
-    async def get(self, path: str, *, is_large: bool = False, limit: int | None = None) -> bytes | None:
-        """Fetch a document; None if it is gone.
+    async def get(self, path: str) -> bytes:
+        """Fetch a document; one that was just created is looked for again for minutes.
 
         Args:
             path: Path below the base URL.
-            is_large: Whether it may be a file of responses.
-            limit: Maximum length of a list; None: it is no list.
+
+        Raises:
+            BatchGone: If it is not there.
+            ConfigError: If a person must act.
+            TransportError: If the provider cannot be reached.
+        """
+        async for is_last in patiently():
+            try:
+                return await self._repeated(path, None, {}, none_here=(_MISSING, _GONE))
+            except _NoneHere as error:
+                if is_last or error.status == _GONE:
+                    raise BatchGone(str(error)) from None
+                logger.info("%s; looking again", error)
+        raise AssertionError
+
+    async def file(self, path: str) -> bytes | None:
+        """Fetch a file of responses as it is now; None if it is not there.
+
+        Redirects are followed, as such files may lie with another host, which is sent no key.
+
+        Args:
+            path: Path below the base URL.
+
+        Raises:
+            BatchGone: If the provider has deleted it.
+            ConfigError: If a person must act.
+            TransportError: If the provider cannot be reached.
+        """
+        try:
+            return await self._repeated(path, None, {}, none_here=(_MISSING, _GONE), max_bytes=MAX_LARGE_BYTES)
+        except _NoneHere as error:
+            if error.status == _GONE:
+                raise BatchGone(str(error)) from None
+            return None
+
+    async def page(self, path: str, query: str) -> bytes | None:
+        """Fetch a page of a list; None where an endpoint lists nothing.
+
+        Args:
+            path: Path below the base URL.
+            query: Which page.
 
         Raises:
             ConfigError: If a person must act.
             TransportError: If the provider cannot be reached.
         """
-        max_bytes = MAX_LARGE_BYTES if is_large else MAX_BYTES
-        query = "" if limit is None else f"?limit={limit}"
         try:
-            return await self._repeated(f"{path}{query}", None, {}, max_bytes, may_repeat=True, none_here=_GONE)
+            return await self._repeated(f"{path}?{query}", None, {}, none_here=_WITHOUT_BATCHES)
         except _NoneHere:
             return None
 
-    async def post(
-        self,
-        path: str,
-        body: bytes,
-        content_type: str = "application/json",
-        *,
-        may_repeat: bool = False,
-    ) -> bytes:
-        """Create something, and return the document about it.
+    async def upload(self, path: str, body: bytes, content_type: str) -> bytes:
+        """Create a file, which may happen twice, and return the document about it.
 
         Args:
             path: Path below the base URL.
             body: What is sent.
             content_type: Its type.
-            may_repeat: Whether it may be sent again if it is not known whether it arrived.
 
         Raises:
-            MaybeCreated: If it is not known whether something was created.
             ConfigError: If there are no batches at this address, or a person must act.
-            TransportError: If nothing was created.
+            TransportError: If none was created.
         """
-        headers = {"Content-Type": content_type}
         try:
-            return await self._repeated(
-                path, body, headers, MAX_BYTES, may_repeat=may_repeat, none_here=_WITHOUT_BATCHES
-            )
+            return await self._repeated(path, body, {"Content-Type": content_type}, none_here=_WITHOUT_BATCHES)
         except _NoneHere as error:
-            raise ConfigError(
-                f"{error}: there are no batches at this address, and nothing was paid for. Leave out batch (--batch)"
-            ) from None
+            raise _without_batches(error) from None
+
+    async def create(self, path: str, body: bytes, file_id: str | None = None) -> bytes:
+        """Create a batch, and return the document about it.
+
+        Args:
+            path: Path below the base URL.
+            body: What is sent.
+            file_id: File of its requests, which the provider may not have yet; None: the body has them.
+
+        Raises:
+            MaybeCreated: If it is not known whether it was created.
+            ConfigError: If there are no batches at this address, or a person must act.
+            TransportError: If it was not created.
+        """
+        headers = {"Content-Type": "application/json"}
+        none_here = _WITHOUT_BATCHES if file_id is None else (*_WITHOUT_BATCHES, 400)
+        async for is_last in patiently():
+            try:
+                return await self._repeated(path, body, headers, none_here=none_here, is_once=True)
+            except _NoneHere as error:
+                is_file_missing = file_id is not None and (error.status == _MISSING or file_id in error.detail)
+                if error.status == 400 and not is_file_missing:
+                    raise trouble(400, detail_in(error.detail.encode()), f"{self.base}{path}") from None
+                if is_last or not is_file_missing:
+                    raise _without_batches(error) from None
+                logger.info("%s; the file of its requests may not be there yet", error)
+        raise AssertionError
 
     async def _repeated(
         self,
         path: str,
         body: bytes | None,
         headers: Mapping[str, str],
-        max_bytes: int,
         *,
-        may_repeat: bool,
-        none_here: Collection[int],
+        none_here: Sequence[int],
+        is_once: bool = False,
+        max_bytes: int = MAX_BYTES,
     ) -> bytes:
         """Send a request until there is a response, as long as that can help.
 
@@ -128,47 +186,59 @@ class BatchHTTP:
             path: Path below the base URL.
             body: What is posted; None: something is fetched.
             headers: Further headers.
-            max_bytes: Maximum number of bytes that are read.
-            may_repeat: As for `post`.
             none_here: HTTP statuses that mean that there is nothing at this path.
+            is_once: Whether it may not be sent again if it is not known what it has done.
+            max_bytes: Maximum number of bytes that are read.
 
         Raises:
             _NoneHere: If it answers one of these.
-            MesaLLMError: As for `get` and `post`.
+            MaybeCreated: If it is not known what a request has done that may not be sent again.
+            MesaLLMError: As for `get` and `create`.
         """
         wait_s, n_sent = FIRST_WAIT_S, 0
         while True:
             n_sent += 1
             try:
-                return self._content(await self._send(path, body, headers, max_bytes, may_repeat), path, none_here)
-            except (RateLimited, ServerError) as error:
+                response = await self._send(path, body, headers, max_bytes)
+                if is_once and response.status >= 500 and response.status not in none_here:
+                    raise MaybeCreated(f"{self.base}{path} answered {response.status}")
+                return self._content(response, path, none_here)
+            except (RateLimited, ServerError, _Cut) as error:
+                if is_once and isinstance(error, _Cut):
+                    raise MaybeCreated(str(error)) from None
                 if n_sent == ATTEMPTS:
                     raise
                 asked_s = error.retry_after_s if isinstance(error, RateLimited) else None
                 logger.info("%s", error)
-            await asyncio.sleep(random.uniform(wait_s / 2, wait_s) if asked_s is None else asked_s)
+            await Clock.of_batches.sleep(random.uniform(wait_s / 2, wait_s) if asked_s is None else asked_s)
             wait_s = min(2 * wait_s, MAX_WAIT_S)
 
-    async def _send(
-        self, path: str, body: bytes | None, headers: Mapping[str, str], max_bytes: int, may_repeat: bool
-    ) -> Response:
+    async def _send(self, path: str, body: bytes | None, headers: Mapping[str, str], max_bytes: int) -> Response:
+        """Send a request, and follow redirects to a large file.
+
+        Raises:
+            _Cut: If the connection was cut.
+            ServerError: If nothing was sent.
+        """
         url = f"{self.base}{path}"
         if self._query:
             url += f"{'&' if '?' in path else '?'}{self._query}"
+        sent = {**self._headers, **headers}
         try:
-            return await send(url, {**self._headers, **headers}, body, TIMEOUT_S, max_bytes)
+            response = await send(url, sent, body, TIMEOUT_S, max_bytes)
+            for _ in range(MAX_REDIRECTS if max_bytes > MAX_BYTES else 0):
+                if response.location is None:
+                    break
+                url = urljoin(here := url, response.location)
+                sent = sent if _origin(url) == _origin(here) else {}
+                response = await send(url, sent, body, TIMEOUT_S, max_bytes)
         except ConnectionRefusedError as error:
             raise ServerError(self._without_secrets(f"the connection to {self.base}{path} failed: {error}")) from None
         except OSError as error:
-            text = self._without_secrets(f"the connection to {self.base}{path} failed: {error}")
-            if may_repeat:
-                raise ServerError(text) from None
-            raise MaybeCreated(
-                f"{text}, so that it is not known whether a batch was created. With a run log, run the same again: "
-                "the batch is looked for before another is created"
-            ) from None
+            raise _Cut(self._without_secrets(f"the connection to {self.base}{path} failed: {error}")) from None
+        return response
 
-    def _content(self, response: Response, path: str, none_here: Collection[int]) -> bytes:
+    def _content(self, response: Response, path: str, none_here: Sequence[int]) -> bytes:
         """Return the body of a response.
 
         Raises:
@@ -176,10 +246,25 @@ class BatchHTTP:
         """
         if 200 <= response.status < 300:
             return response.body
-        detail = detail_in(self._without_secrets(response.body.decode("utf-8", "replace")).encode())
+        text = self._without_secrets(response.body.decode("utf-8", "replace"))
         if response.status in none_here:
-            raise _NoneHere(f"{self.base}{path} answered {response.status}")
-        raise trouble(response.status, detail, f"{self.base}{path}", response.retry_after)
+            raise _NoneHere(f"{self.base}{path} answered {response.status}", response.status, text)
+        raise trouble(response.status, detail_in(text.encode()), f"{self.base}{path}", response.retry_after)
 
     def _without_secrets(self, text: str) -> str:
         return without_secrets(text, self._secrets)
+
+
+class _Cut(ServerError):
+    """A connection was cut after something may have been sent."""
+
+
+def _without_batches(error: _NoneHere) -> ConfigError:
+    return ConfigError(
+        f"{error}: there are no batches at this address, and nothing was paid for. Leave out batch (--batch)"
+    )
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc

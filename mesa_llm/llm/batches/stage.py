@@ -9,30 +9,42 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time as clock
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
-from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError, TransportError
-from mesa_llm.llm.batches.waiting import BatchedDecision, waits
+from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, TransportError
+from mesa_llm.llm.batches.protocol import (
+    BatchForm,
+    BatchGone,
+    BatchLedger,
+    BatchProgress,
+    BatchState,
+    MaybeCreated,
+    lost,
+)
+from mesa_llm.llm.batches.waiting import FIRST_LOOK_S, BatchedDecision, Clock, patiently, waits
 from mesa_llm.llm.budget import Bill
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.records import BatchIntent, Reply, Request, Usage
+from mesa_llm.text import counted
 
 if TYPE_CHECKING:
     from mesa_llm.llm.openai.connection import Response
 
 logger = logging.getLogger(__name__)
 
-FIRST_LOOK_S, MAX_LOOK_S = 0.25, 60.0
-"""Seconds between two looks at a batch that is not complete: at first, and at most."""
+LISTED_WITHIN_S = 15.0
+"""Seconds after which a batch that is in no list was not created."""
 
-LOOK_GROWTH = 1.5
-"""Factor by which that time grows from one look to the next."""
+MAX_CREATIONS = 3
+"""Maximum number of times that a batch is created of which it is not known each time whether it was."""
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 5.0, 600.0
 """Seconds to wait where a provider takes no more tokens: at first, after which the wait doubles, and at most."""
@@ -44,196 +56,33 @@ PASSES = 4
 """Passes of the event loop in which a request that a budget has let through reaches its batch."""
 
 
-class BatchState(NamedTuple):
-    """State of a batch at its provider."""
-
-    n_done: int
-    """Number of requests that are answered, or have failed."""
-
-    n_requests: int
-    """Number of requests; 0 while the provider has not counted them."""
-
-    is_over: bool
-    """Whether no more of them will be answered."""
-
-    document: Mapping[str, Any]
-    """What the provider says of the batch."""
-
-
-type Responses = Mapping[str, Response | MesaLLMError] | MesaLLMError
-"""Key of a request → its response, or the error for which it has none; or the error of the whole batch. Requests that
-are missing are lost."""
-
-
-class MaybeCreated(ConfigError):
-    """It is not known whether a batch was created."""
-
-
-class BatchForm(Protocol):
-    """A provider's form of batches, at one address, with one key."""
-
-    max_requests: int
-    """Maximum number of requests in a batch."""
-
-    max_bytes: int
-    """Maximum size of a batch, in bytes."""
-
-    in_progress: set[str]
-    """Ids of the batches that are waited for in this process."""
-
-    @property
-    def base(self) -> str:
-        """Base URL, without secrets."""
-        ...
-
-    def line(self, key: str, body: bytes) -> bytes:
-        """Write a request as part of a batch.
-
-        Args:
-            key: Id of the request within the batch.
-            body: Its body as it would be sent alone.
-        """
-        ...
-
-    async def create(self, lines: Sequence[bytes], mark: str) -> str:
-        """Create a batch of such requests, and return its id.
-
-        Args:
-            lines: The requests.
-            mark: What `find` finds the batch by, where the provider keeps it.
-
-        Raises:
-            MaybeCreated: If it is not known whether it was created.
-            ConfigError: If there are no batches at this address, or the key is refused.
-            TransportError: If the provider is in trouble.
-        """
-        ...
-
-    async def find(self, intent: BatchIntent) -> str | None:
-        """Return the id of a batch, if it was created.
-
-        Args:
-            intent: What is known of it.
-
-        Raises:
-            ConfigError: If nobody can tell.
-            MesaLLMError: If the provider cannot be reached, or refuses to say.
-        """
-        ...
-
-    async def look(self, batch_id: str) -> BatchState:
-        """Return the state of a batch.
-
-        Raises:
-            MesaLLMError: If the provider cannot be reached, or refuses to say.
-        """
-        ...
-
-    async def responses(self, batch_id: str, state: BatchState) -> Responses:
-        """Fetch what became of each request of a batch that is over.
-
-        Raises:
-            MesaLLMError: If the provider cannot be reached.
-        """
-        ...
-
-
-def lost(text: str) -> ServerError:
-    """Return the error of a request that a batch did not carry out; it costs nothing, and may be sent again."""
-    error = ServerError(text)
-    error.usage = Usage(requests=1)
-    return error
-
-
-class BatchProgress(NamedTuple):
-    """How far a batch is."""
-
-    batch_id: str
-    """Id that the provider gave it."""
-
-    n_done: int
-    """Number of its requests that are answered, or have failed."""
-
-    n_requests: int
-    """Number of its requests."""
-
-    def __str__(self) -> str:
-        """Write it as one line."""
-        return f"batch {self.batch_id}: {self.n_done} of {self.n_requests} done"
-
-
-class BatchLedger(Protocol):
-    """Keeps the batches of a run that are not collected yet, so that a stopped run collects them when it is resumed."""
-
-    is_kept: bool
-    """Whether it outlives this process."""
-
-    def batch_of(self, key: str, base: str) -> str | None:
-        """Return the last batch at an address that holds a request and is not collected yet.
-
-        Args:
-            key: Key of the request.
-            base: Base URL, without secrets.
-        """
-        ...
-
-    def require_claimed(self) -> None:
-        """Check that the batches of an earlier session hold requests that this one makes.
-
-        Raises:
-            ConfigError: If one does not: new requests would be paid for besides it.
-        """
-        ...
-
-    def intent_of(self, key: str, base: str) -> BatchIntent | None:
-        """Return the intent of the last batch at an address that holds a request, if its id is not known.
-
-        Args:
-            key: Key of the request.
-            base: Base URL, without secrets.
-        """
-        ...
-
-    def begin(self, mark: str, base: str, keys: Sequence[str]) -> None:
-        """Write down a batch that is about to be created; it is on disk when this returns.
-
-        Args:
-            mark: What the batch is marked with.
-            base: Base URL at which it is created, without secrets.
-            keys: Keys of its requests.
-        """
-        ...
-
-    def add(self, mark: str, batch_id: str | None) -> None:
-        """Write down the id of such a batch; None: it was not created."""
-        ...
-
-    def collect(self, batch_ids: Sequence[str]) -> None:
-        """Note that all replies of some batches are recorded."""
-        ...
-
-
-@runtime_checkable
-class Batchable(Protocol):
-    """A transport that can ask in batches."""
-
-    def batched(self) -> LLM:
-        """Return a transport to the same model that asks in batches; requests and their keys stay the same.
-
-        Raises:
-            ConfigError: If its provider has no batches.
-        """
-        ...
-
-
 @dataclass(slots=True, eq=False)
 class _Line:
     """A request that waits for its batch."""
 
     form: BatchForm
-    key: str
+    request: Request
     body: bytes
     response: asyncio.Future[Response]
+    bill: Bill | None
+
+    @property
+    def key(self) -> str:
+        return self.request.key
+
+    def estimate(self) -> Usage:
+        """Return what it is taken to cost until its reply is there."""
+        return Usage(requests=1) if self.bill is None else self.bill.estimate()
+
+    def keep(self) -> None:
+        """Note that it is not with the provider."""
+        if self.bill is not None:
+            self.bill.wait()
+
+    def send(self) -> None:
+        """Note that it is with the provider, who may bill it from now on."""
+        if self.bill is not None:
+            self.bill.send(in_batch=True)
 
 
 async def post(form: BatchForm, request: Request, body: bytes) -> Response:
@@ -254,16 +103,8 @@ async def post(form: BatchForm, request: Request, body: bytes) -> Response:
         raise ConfigError("a request of a batch is sent through `Batched`")
     bill = Bill.of_reply.get()
     if bill is not None:
-        bill.wait()  # given up, it costs nothing: what it costs is counted when it is collected
-    try:
-        response = await stage.post(form, request.key, body)
-    except TransportError:
-        if bill is not None:
-            bill.send()
-        raise
-    if bill is not None:
-        bill.send()
-    return response
+        bill.wait()  # given up before its batch is created, it costs nothing
+    return await stage.post(form, request, body, bill)
 
 
 class Batched:
@@ -365,13 +206,20 @@ class BatchStage:
         self._n_waiting += n_waiting
         self._look_soon()
 
-    async def post(self, form: BatchForm, key: str, body: bytes) -> Response:
+    async def post(self, form: BatchForm, request: Request, body: bytes, bill: Bill | None = None) -> Response:
         """Wait for the response to a request, which is sent with the next batch; see `post`."""
-        line = _Line(form, key, body, asyncio.get_running_loop().create_future())
+        line = _Line(form, request, body, asyncio.get_running_loop().create_future(), bill)
         self._queue.append(line)
         try:
             with waits():
-                return await line.response
+                response = await line.response
+            if bill is not None:
+                bill.send()
+            return response
+        except TransportError:
+            if bill is not None:
+                bill.send()
+            raise
         finally:
             with suppress(ValueError):
                 self._queue.remove(line)
@@ -450,22 +298,29 @@ class BatchStage:
             batch_id = await self._find(form, batch) if isinstance(batch, BatchIntent) else batch
             if batch_id is None:
                 batch_id = await self._create(form, lines)
-            responses = await self._collect(form, batch_id, len(lines))
+            for line in lines:
+                line.send()
+            outcomes = await self._collect(form, batch_id, {line.key for line in lines})
         except Exception as error:  # noqa: BLE001 - raised for every request of the batch
             for line in lines:
                 _fail(line, error)
             return
         self._running.pop(batch_id, None)
-        self._answered.append(batch_id)
-        if isinstance(responses, RateLimited) and n_waits < MAX_WAITS:
-            await self._answer_later(form, lines, n_waits)
-            return
+        if isinstance(outcomes, MesaLLMError):  # nothing of it was carried out
+            if self._ledger is not None:
+                self._ledger.collect([batch_id])
+            if isinstance(outcomes, RateLimited) and n_waits < MAX_WAITS:
+                await self._answer_later(form, lines, n_waits)
+                return
+            outcomes = dict.fromkeys((line.key for line in lines), outcomes)
+        elif not any(isinstance(outcome, ConfigError) for outcome in outcomes.values()):
+            self._answered.append(batch_id)
         for line in lines:
-            response = responses if isinstance(responses, MesaLLMError) else responses.get(line.key)
-            if response is None or isinstance(response, MesaLLMError):
-                _fail(line, response or lost(f"batch {batch_id} holds no response to this request"))
+            outcome = outcomes[line.key]
+            if isinstance(outcome, MesaLLMError):
+                _fail(line, outcome)
             elif not line.response.done():
-                line.response.set_result(response)
+                line.response.set_result(outcome)
 
     async def _answer_later(self, form: BatchForm, lines: Sequence[_Line], n_waits: int) -> None:
         """Send requests again, of which the provider takes no more tokens beside those of other batches.
@@ -475,61 +330,137 @@ class BatchStage:
         """
         if form.in_progress:
             while form.in_progress:
-                await asyncio.sleep(FIRST_LOOK_S)
+                await Clock.of_batches.sleep(FIRST_LOOK_S)
             await self._answer(form, lines, None, n_waits)
             return
-        await asyncio.sleep(min(FIRST_WAIT_S * 2.0**n_waits, LONGEST_WAIT_S))
+        await Clock.of_batches.sleep(min(FIRST_WAIT_S * 2.0**n_waits, LONGEST_WAIT_S))
         half = (len(lines) + 1) // 2
         for part in filter(None, (lines[:half], lines[half:])):
             await self._answer(form, part, None, n_waits + 1)
 
     async def _find(self, form: BatchForm, intent: BatchIntent) -> str | None:
         """Find out whether a batch was created, and write that down."""
-        with _going_on():
-            batch_id = await form.find(intent)
+        batch_id = await self._search(form, intent)
         if self._ledger is not None:
             self._ledger.add(intent.mark, batch_id)
         return batch_id
 
+    async def _search(self, form: BatchForm, intent: BatchIntent) -> str | None:
+        """Look for a batch in the provider's lists, which may show it some seconds after it was created."""
+        with _going_on():
+            async for _ in patiently(LISTED_WITHIN_S):
+                if (batch_id := await form.find(intent)) is not None:
+                    return batch_id
+        return None
+
     async def _create(self, form: BatchForm, lines: Sequence[_Line]) -> str:
         """Create a batch, and write it down before anything else happens."""
         mark = uuid4().hex
+        keys = frozenset(line.key for line in lines)
         with self._in_flight:
+            intent = BatchIntent(mark, len(keys), clock.time(), frozenset(form.in_progress), keys)
             if self._ledger is not None:
-                self._ledger.begin(mark, form.base, [line.key for line in lines])
-            try:
-                batch_id = await form.create([form.line(line.key, line.body) for line in lines], mark)
-            except MesaLLMError as error:
-                if self._ledger is not None and not isinstance(error, MaybeCreated):
-                    self._ledger.add(mark, None)
-                raise
+                expected = {line.key: (line.request.model, line.estimate()) for line in lines}
+                intent = self._ledger.begin(mark, form.base, expected)
+            for line in lines:
+                line.send()
+            batch_id = await self._create_once(form, lines, intent)
             self._running[batch_id] = form.base, BatchProgress(batch_id, 0, len(lines))
             if self._ledger is not None:
                 self._ledger.add(mark, batch_id)
         return batch_id
 
-    async def _collect(self, form: BatchForm, batch_id: str, n_requests: int) -> Responses:
-        """Wait for a batch, and fetch its responses."""
+    async def _create_once(self, form: BatchForm, lines: Sequence[_Line], intent: BatchIntent) -> str:
+        """Create a batch; where it is not known whether it was created, look for it before it is created again.
+
+        Raises:
+            MesaLLMError: If it was not created, or that cannot be known.
+        """
+        wanted = [form.line(line.key, line.body) for line in lines]
+        for n_left in reversed(range(MAX_CREATIONS)):
+            try:
+                return await form.create(wanted, intent.mark)
+            except MaybeCreated as error:
+                logger.warning("%s: looking whether a batch was created", error)
+                if (batch_id := await self._search(form, intent)) is not None:
+                    return batch_id
+                if not n_left:
+                    raise ConfigError(
+                        f"{error}, so that it is not known whether a batch was created. With a run log, run the same "
+                        "again: the batch is looked for before another is created"
+                    ) from None
+            except MesaLLMError:
+                for line in lines:
+                    line.keep()
+                if self._ledger is not None:
+                    self._ledger.add(intent.mark, None)
+                raise
+        raise AssertionError
+
+    async def _collect(
+        self, form: BatchForm, batch_id: str, keys: Collection[str]
+    ) -> Mapping[str, Response | MesaLLMError] | MesaLLMError:
+        """Wait for a batch, and return what became of each of its requests, or the error of the whole batch.
+
+        What the provider says it has, and does not show yet, is fetched again for minutes; after that, its requests end
+        the run, as they may have been billed.
+        """
         form.in_progress.add(batch_id)
         try:
             with _going_on():
-                state = await self._wait(form, batch_id, n_requests)
-                return await form.responses(batch_id, state)
+                state = await self._wait(form, batch_id, len(keys))
+                results = await self._fetch(form, batch_id, state, keys)
+        except BatchGone as error:
+            return dict.fromkeys(keys, self._missing(f"{error}. The batch may have been billed"))
         finally:
             form.in_progress.discard(batch_id)
+        if isinstance(results, MesaLLMError):
+            return results
+        found, is_whole = results
+        missing: MesaLLMError = lost(f"batch {batch_id} holds no response to this request")
+        if not is_whole:
+            n_missing = len(set(keys).difference(found))
+            missing = self._missing(
+                f"{form.base} counts results of batch {batch_id} that it does not show: {n_missing} of "
+                f"{counted(len(keys), 'request')} have none. Those that are there are kept"
+            )
+        return {key: found.get(key, missing) for key in keys}
+
+    async def _fetch(
+        self, form: BatchForm, batch_id: str, state: BatchState, keys: Collection[str]
+    ) -> tuple[Mapping[str, Response | MesaLLMError], bool] | MesaLLMError:
+        """Fetch the results of a batch that is over; return them, and whether they are all."""
+        async for is_last in patiently():
+            results = await form.results(batch_id, state)
+            if isinstance(results, MesaLLMError):
+                return results
+            if (is_whole := results.are_whole(keys, state)) or is_last:
+                if oddities := results.oddities(keys, state):
+                    logger.warning("the results of batch %s have lines too many: %s", batch_id, oddities)
+                return results.of, is_whole
+            logger.info("batch %s does not show all its results yet", batch_id)
+            state = await form.look(batch_id)  # which may name more files by now
+        raise AssertionError
+
+    def _missing(self, text: str) -> MesaLLMError:
+        """Return the error of requests that may have been billed, and whose replies are not to be had now."""
+        if self._ledger is not None and self._ledger.may_ask_again:
+            return lost(text)
+        return ConfigError(
+            f"{text}. Run the same again to look once more; to send what is missing again and pay for both, give "
+            "--ask-again (in Python ask_again=True)"
+        )
 
     async def _wait(self, form: BatchForm, batch_id: str, n_requests: int) -> BatchState:
         """Look at a batch until it is complete, ever less often."""
-        pause_s = FIRST_LOOK_S
-        while True:
+        async for _ in patiently(math.inf):
             state = await form.look(batch_id)
             progress = BatchProgress(batch_id, state.n_done, state.n_requests or n_requests)
             self._running[batch_id] = form.base, progress
             self._report(progress)
             if state.is_over:
                 return state
-            await asyncio.sleep(pause_s)
-            pause_s = min(LOOK_GROWTH * pause_s, MAX_LOOK_S)
+        raise AssertionError
 
     # -- ending
 

@@ -3,10 +3,53 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import ClassVar
+
+LOOKS_FOR_S = 180.0
+"""Seconds for which something is looked for again that a provider should have, and does not show yet."""
+
+FIRST_LOOK_S, MAX_LOOK_S = 0.25, 60.0
+"""Seconds between two looks: at first, and at most."""
+
+LOOK_GROWTH = 1.5
+"""Factor by which that time grows from one look to the next."""
+
+
+class Clock:
+    """The clock that batches wait by, which take up to a day."""
+
+    of_batches: ClassVar[Clock]
+    """The one of this process."""
+
+    def now(self) -> float:
+        """Return the time since any moment, in seconds."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+Clock.of_batches = Clock()
+
+
+async def patiently(for_s: float | None = None) -> AsyncGenerator[bool]:
+    """Yield whether a look is the last one, for looks that come ever less often.
+
+    Args:
+        for_s: Seconds for which to look; None: `LOOKS_FOR_S`.
+    """
+    clock, pause_s = Clock.of_batches, FIRST_LOOK_S
+    end = clock.now() + (LOOKS_FOR_S if for_s is None else for_s)
+    while clock.now() < end:
+        yield False
+        await clock.sleep(pause_s)
+        pause_s = min(LOOK_GROWTH * pause_s, MAX_LOOK_S)
+    yield True
 
 
 class BatchedDecision:

@@ -51,6 +51,9 @@ class Response(NamedTuple):
     body: bytes
     """Its body; if that of an error is too long, only its start."""
 
+    location: str | None = None
+    """Where a redirect leads, which is not followed here."""
+
 
 async def send(
     url: str, headers: Mapping[str, str], body: bytes | None, timeout_s: float, max_reply_bytes: int
@@ -158,7 +161,8 @@ class _Exchange:
         if not (body[:1] in PLAIN_START and body[-1:] in PLAIN_END):
             body = self._unpacked(body, status)
         retry_after = wait_in_headers(self._headers()) if status >= 400 else None
-        return Response(status, retry_after, body)
+        location = self._headers().get("location") if 300 <= status < 400 else None
+        return Response(status, retry_after, body, location)
 
     def _unpacked(self, body: bytes, status: int) -> bytes:
         """Unpack a body that does not look like JSON, if it is compressed."""

@@ -12,7 +12,7 @@ from mesa_llm.errors import AccessRefused, ConfigError, RateLimited, ServerError
 from mesa_llm.llm.address import Address
 from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
-from mesa_llm.llm.batches.stage import BatchState
+from mesa_llm.llm.batches.protocol import BatchState
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.records import Usage
 from tests.batch_server import BatchServer
@@ -38,7 +38,7 @@ def made(form: Any, texts: str) -> Any:
         batch_id = await form.create([form.line(text, chat(text)) for text in texts], "mark")
         while not (state := await form.look(batch_id)).is_over:
             await asyncio.sleep(0.01)
-        return await form.responses(batch_id, state)
+        return (await form.results(batch_id, state)).of
 
     return asyncio.run(make())
 
@@ -70,20 +70,9 @@ def test_a_file_of_requests_is_uploaded_for_the_path_they_would_be_sent_to() -> 
 def test_a_batch_that_failed_as_a_whole_is_one_error(code: str, kind: Any) -> None:
     document = {"status": "failed", "errors": {"data": [{"code": code, "message": "no"}]}}
     form = OpenAIBatches(http_at("http://nowhere/v1"))
-    error: Any = asyncio.run(form.responses("batch_1", BatchState(0, 0, True, document)))
+    error: Any = asyncio.run(form.results("batch_1", BatchState(0, 0, True, document)))
     assert type(error) is kind
     assert error.usage == Usage(requests=1)
-
-
-@pytest.mark.parametrize("kind", [OpenAIBatches, AnthropicBatches])
-def test_a_batch_that_is_gone_is_lost(kind: Any) -> None:
-    with BatchServer() as server:
-        form = kind(http_at(server.url))
-        server.trouble = [404]
-        state = asyncio.run(form.look("batch_1"))
-        server.trouble = [404]
-        assert state.is_over
-        assert asyncio.run(form.responses("batch_1", state)) == {}
 
 
 def test_a_provider_in_trouble_is_asked_a_few_times(monkeypatch: Any) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import MesaLLMError
-from mesa_llm.llm.batches.stage import Batched, BatchStage, BatchState, post
+from mesa_llm.llm.batches.protocol import BatchState
+from mesa_llm.llm.batches.results import Results
+from mesa_llm.llm.batches.stage import Batched, BatchStage, post
 from mesa_llm.llm.batches.waiting import waits
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.records import Reply, Request
@@ -40,8 +41,10 @@ class Echo:
         n = len(self.sent[int(batch_id)])
         return BatchState(n, n, True, {})
 
-    async def responses(self, batch_id: str, state: BatchState) -> dict[str, Response | MesaLLMError]:
-        return {key: Response(200, None, body.encode()) for key, body in reversed(self.sent[int(batch_id)])}
+    async def results(self, batch_id: str, state: BatchState) -> Results:
+        results = Results()
+        results.of = {key: Response(200, None, body.encode()) for key, body in reversed(self.sent[int(batch_id)])}
+        return results
 
     @property
     def texts(self) -> list[list[str]]:
