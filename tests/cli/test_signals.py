@@ -30,8 +30,8 @@ COMMANDS = {
     "audit": "audit prisoners_dilemma --measure cooperation --smallest-effect 0.1 --seeds 2 --dimensions format "
     "--no-awareness --set guests=2 --set regulars=false --set rounds=2 --out OUT",
     "bench": "bench tests.experiments.benchmark.pots:POT --repeats 2 --out OUT",
-    "calibrate": f"calibrate {POT} OUT.csv --fit n_agents=1:2 --points 20 --search 0 {SEEDS}",
-    "sensitivity": f"sensitivity {POT} --vary n_agents=1:3 --points 4 --steps 1 {SEEDS}",
+    "calibrate": f"calibrate {POT} OUT.csv --fit n_agents=1:2 --points 20 --search 0 --hold-out 0.5 {SEEDS}",
+    "sensitivity": f"sensitivity {POT} --vary n_agents=1:6 --points 4 --steps 1 {SEEDS}",
     "branch": "branch OUT.sqlite --from-step 1 --steps 2 --log OUT/run.sqlite",
 }
 """Command → its words; OUT stands for a folder."""
@@ -41,7 +41,7 @@ def inputs_in(folder: Path) -> Path:
     """Write what some commands read, and return the folder for their results."""
     folder.mkdir()
     out = folder / "out"
-    pd.DataFrame({"step": range(1, 3), "coins": [3, 6]}).to_csv(out.with_suffix(".csv"), index=False)
+    pd.DataFrame({"step": range(1, 5), "coins": [3, 6, 9, 12]}).to_csv(out.with_suffix(".csv"), index=False)
     model = SocialModel(n_agents=6, rng=1, log=out.with_suffix(".sqlite"))
     model.run_for(2)
     model.close()
