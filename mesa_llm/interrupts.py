@@ -98,7 +98,14 @@ class _Interrupts:
             return
         self._first = None
         with suppress(RuntimeError):  # the interpreter is ending
-            _thread.start_new_thread(_send_again, (number,))  # not here, where its exception would be dropped as well
+            _thread.start_new_thread(
+                self._send_again, (number,)
+            )  # not here, where its exception would be dropped as well
+
+    def _send_again(self, number: int) -> None:
+        clock.sleep(AGAIN_AFTER_S)
+        if not self.are_over:
+            send_to_main_thread(number)
 
     def _leave_terminals(self) -> None:
         """Write to closed terminals no more, which would be an error."""
@@ -157,11 +164,6 @@ def send_to_main_thread(number: int) -> None:
         _thread.interrupt_main(number)
     elif (main := threading.main_thread().ident) is not None:
         signal.pthread_kill(main, number)
-
-
-def _send_again(number: int) -> None:
-    clock.sleep(AGAIN_AFTER_S)
-    send_to_main_thread(number)
 
 
 def _is_terminal(number: int) -> bool:
