@@ -304,9 +304,10 @@ def compare_with(
     if not named:
         raise ConfigError("there are no simulated answers to compare with people's")
     ours = [answer_table(source, name) for name, source in named.items()]
-    used = {cell for source in ours for column in source.frame for cell in source.frame[column] if cell in missing}
+    used = {cell.casefold() for one in ours for name in one.frame for cell in one.frame[name] if isinstance(cell, str)}
     place = str(people) if isinstance(people, str | Path) else "the table of people"
-    theirs = answer_table(people, place, missing=set(missing) - used, encoding=encoding)
+    marks = {mark for mark in missing if mark.casefold() not in used}  # such as "None", where it is a choice
+    theirs = answer_table(people, place, missing=marks, encoding=encoding)
     if traits is not None:
         known = answer_table(traits, "the traits").frame
         ours = [source.with_traits(known) for source in ours]

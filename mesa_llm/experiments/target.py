@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.statistics import FloatArray
-from mesa_llm.tables import read_table, whole_rows
+from mesa_llm.tables import columns_of, read_table, whole_rows
 from mesa_llm.text import counted
 
 if TYPE_CHECKING:
@@ -109,13 +109,8 @@ def read_target(source: str | Path | pd.DataFrame, hold_out: float = HOLD_OUT) -
     import pandas as pd
 
     place = "the target" if isinstance(source, pd.DataFrame) else str(source)
-    if isinstance(source, pd.DataFrame):
-        named = source.reset_index() if STEP not in source.columns and source.index.name == STEP else source
-        rows: list[dict[str, Any]] = [{str(name): one for name, one in row.items()} for row in named.to_dict("records")]
-        columns = [str(name) for name in named.columns]
-    else:
-        rows = whole_rows(source, read_table(source, (STEP,)))
-        columns = list(dict.fromkeys(name for row in rows for name in row))
+    rows = [row for row in whole_rows(source, read_table(source, (STEP,))) if row]
+    columns = columns_of(rows)
     names = [name for name in columns if name != STEP]
     if STEP not in columns or not names:
         raise ConfigError(

@@ -14,7 +14,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -24,12 +24,10 @@ from pydantic import BaseModel
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import ChatMessage, Decision, Failure
-from mesa_llm.tables import folded, number_in, read_table, whole_rows
+from mesa_llm.tables import MISSING, TableSource, folded, number_in, read_table, whole_rows
 from mesa_llm.text import counted
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mesa_llm.statistics import Estimate, Level
 
 RELIABLE, TENTATIVE = 0.8, 0.667
@@ -258,20 +256,20 @@ def judged_values(purpose: str, unit: str, answer: Any) -> Iterator[tuple[str, s
         yield purpose, unit, parts
 
 
-def read_labels(source: str | Path | pd.DataFrame) -> HumanLabels:
+def read_labels(source: TableSource, *, missing: Collection[str] = MISSING, encoding: str | None = None) -> HumanLabels:
     """Read people's labels from a table, or from its file (CSV, or any other that populations are read from).
 
     Args:
         source: A file or table with the columns named at the top of this module.
+        missing, encoding: As for `mesa_llm.tables.read_table`.
 
     Raises:
         ConfigError: If the file cannot be read, has no column `unit`, no labels, or two of one person for a unit.
     """
-    if isinstance(source, str | Path):
-        place, rows = str(source), whole_rows(source, read_table(source, (UNIT, MEASURE, CODER, LABEL)))
-    else:
-        place, rows = "the labels", cast("list[dict[Any, Any]]", source.to_dict("records"))
-    rows = [{folded(name): cell for name, cell in row.items() if not _is_empty(cell)} for row in rows]
+    place = str(source) if isinstance(source, str | Path) else "the labels"
+    placed = read_table(source, (UNIT, MEASURE, CODER, LABEL), missing=missing, encoding=encoding)
+    rows = [row for row in whole_rows(source, placed) if row]
+    rows = [{folded(name): cell for name, cell in row.items()} for row in rows]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     if UNIT not in columns:
         raise ConfigError(
@@ -300,12 +298,6 @@ def _labels_in(row: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tuple
     for name, cell in row.items():
         if name not in (UNIT, MEASURE, TEXT):
             yield name, cell
-
-
-def _is_empty(cell: Any) -> bool:
-    return (
-        cell is None or (isinstance(cell, float) and math.isnan(cell)) or (isinstance(cell, str) and not cell.strip())
-    )
 
 
 def agreements_of(

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.files import Users
-from mesa_llm.population.networks import WEIGHTS, Ties, form_of, matrix_ties, read_network, square_of, weight_of
+from mesa_llm.population.networks import form_of, read_network
 from mesa_llm.population.persona import Persona
+from mesa_llm.population.ties import WEIGHTS, Ties, matrix_ties, square_of, weight_of
 from mesa_llm.tables import (
     folded,
     kind_of,
@@ -378,6 +379,9 @@ class _Columns:
     notes: Sequence[str] = ()
     """What is to be said about them."""
 
+    n_cells: int = 0
+    """Number of cells of each line, where no header names them; 0: any."""
+
     @classmethod
     def named(cls, cells: Sequence[str]) -> _Columns | None:
         """Find the columns by their names in the first line; None if it does not name them."""
@@ -405,14 +409,14 @@ class _Columns:
         if len(cells) > 2 and not are_numbers and not has_attributes:
             raise ConfigError(
                 f"{where}: found {len(cells)} columns; wanted two, follower and followee, or a header that names them "
-                "'follower' and 'followee'"
+                "'follower' and 'followee'. A list of all whom one user follows is read from a file called .adjlist"
             )
         if len(cells) == 2 or has_attributes:
-            return cls(0, 1, 2 if has_attributes else None)
+            return cls(0, 1, 2 if has_attributes else None, n_cells=len(cells))
         has_weight = weight_of(cells[2]) is not None
         what = ", and the third as their weight" if has_weight else ""
         note = f"the first two of {len(cells)} columns are read, as follower and followee{what}"
-        return cls(0, 1, 2 if has_weight else None, notes=(note,))
+        return cls(0, 1, 2 if has_weight else None, notes=(note,), n_cells=len(cells))
 
     def add_to(self, ties: Ties, cells: Sequence[str], where: str, line: int, *, is_mutual: bool, offset: int) -> None:
         """Add the tie of a row.
@@ -428,9 +432,15 @@ class _Columns:
         Raises:
             ConfigError: If it has too few cells.
         """
-        if len(cells) <= max(self.follower, self.followee):
-            found = clip(" ".join(cells), 80)
+        n_cells = max((index for index, cell in enumerate(cells, 1) if cell.strip()), default=0)
+        found = clip(" ".join(cells), 80)
+        if n_cells <= max(self.follower, self.followee):
             raise ConfigError(f"{where}: found {found!r}; wanted follower and followee")
+        if self.n_cells and n_cells != self.n_cells:
+            raise ConfigError(
+                f"{where}: found {n_cells} cells ({found!r}); wanted {self.n_cells}, as in the first line. A list of "
+                "all whom one user follows is read from a file called .adjlist"
+            )
         ends = [cells[index].strip() for index in (self.follower, self.followee)]
         if offset:
             ends = [str(int(end) - offset) if end.isdigit() else end for end in ends]

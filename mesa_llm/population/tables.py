@@ -68,6 +68,10 @@ def require_people(rows: Sequence[Row], source: str) -> None:
         ConfigError: If no column identifies them.
     """
     columns = columns_of(rows)
+    known = [column for column in columns if folded(column) in KNOWN]
+    for column in known:
+        if len(alike := [one for one in known if folded(one) == folded(column)]) > 1:
+            raise ConfigError(f"{source}: the columns {', '.join(map(repr, alike))} mean the same; rename all but one")
     names = {name for field in IDENTIFYING for name in COLUMNS[field]} | {GIVEN, FAMILY}
     if rows and not any(folded(column) in names for column in columns):
         columns_text = clip(", ".join(map(repr, columns)), 300)

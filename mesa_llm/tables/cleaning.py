@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
 from mesa_llm.errors import ConfigError
@@ -23,6 +24,9 @@ MISSING = frozenset(
     )
 )
 """Cells that stand for a missing value, as R, pandas, databases, Stata and people write it."""
+
+ANY_CASE = frozenset(("na", "n/a", "nan", "null"))
+"""Marks that stand for a missing value in any case, but in a name: Na, Nan and Null are names of people."""
 
 ERROR_VALUE = re.compile(r"#(?:N/A(?: N/A)?|NA|NV|[¡]?[A-ZÄÉÖÜ][A-ZÄÉÖÜ0-9/]*[!?])|#{3,}|-?1\.#(?:IND|QNAN|INF)")
 """An error that a spreadsheet shows in place of a value, such as `#DIV/0!`."""
@@ -59,6 +63,7 @@ _QUESTION = re.compile(
     r"wie|was|welche[rs]?|haben sie|sind sie)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
+_DATE = re.compile(r"date|datum|born|birth|geburt|naissance|fecha|_at$|\btime", re.IGNORECASE)
 _IMPORT_ID = re.compile(r"""\s*\{\s*["']?ImportId["']?\s*:""")
 
 
@@ -81,6 +86,7 @@ def cleaned(
     kept = _without_heads(placed, source, unit)
     kept = _without_totals(kept, source, unit)
     _without_marks(kept, source, frozenset(missing), unit)
+    _say_dates([row for _, row in kept if isinstance(row, dict)], source)
     if placed and not kept:
         raise ConfigError(f"{source}: found only column names; wanted rows below them")
     return kept
@@ -95,7 +101,7 @@ def _without_heads(placed: Sequence[PlacedRow], source: str, unit: str) -> list[
     n_heads = _n_further_heads(first)
     if n_heads:
         lines = _lines_text([line for line, _ in placed[:n_heads]], unit)
-        logger.warning("%s: left out %s, which holds the texts or codes of the questions", source, lines)
+        logger.warning("%s: left out %s: texts or codes of the questions", source, lines)
     kept: list[PlacedRow] = []
     repeated: list[int] = []
     for line, row in placed[n_heads:]:
@@ -105,7 +111,7 @@ def _without_heads(placed: Sequence[PlacedRow], source: str, unit: str) -> list[
         else:
             kept.append((line, row))
     if repeated:
-        logger.warning("%s: left out %s, which repeats the column names", source, _lines_text(repeated, unit))
+        logger.warning("%s: left out %s: the column names again", source, _lines_text(repeated, unit))
     return kept
 
 
@@ -124,7 +130,12 @@ def _is_question_row(row: Row, others: Sequence[Row]) -> bool:
         return False
     columns = {name: [one[name] for one in others if name in one and not _is_mark(one[name], MISSING)] for name in row}
     asking = [name for name, cell in row.items() if _is_question(cell) and not any(map(_is_question, columns[name]))]
-    n_signs = len({*asking, *(name for name, cell in row.items() if _letters(cell) == _letters(name) != "")})
+    alike = [
+        name
+        for name, cell in row.items()
+        if len(_letters(name)) > 2 and _letters(cell) == _letters(name) and cell not in columns[name]
+    ]
+    n_signs = len({*asking, *alike})
     if n_signs >= 2 and 2 * n_signs >= len(row):
         return True
     numeric = [name for name, cells in columns.items() if cells and all(map(_is_number, cells))]
@@ -172,9 +183,7 @@ def _without_totals(placed: list[PlacedRow], source: str, unit: str) -> list[Pla
             left_out[index] = cell
     if left_out:
         lines = _lines_text([placed[index][0] for index in sorted(left_out)], unit)
-        logger.warning(
-            "%s: left out %s, which sums up or explains the table (%.60r)", source, lines, left_out[min(left_out)]
-        )
+        logger.warning("%s: left out %s: totals or notes of the table (%.60r)", source, lines, left_out[min(left_out)])
     return [one for index, one in enumerate(placed) if index not in left_out]
 
 
@@ -248,7 +257,12 @@ def _without_marks(placed: Sequence[PlacedRow], source: str, missing: frozenset[
     for line, row in placed:
         if isinstance(row, str):
             continue
-        found = [name for name, cell in row.items() if _is_mark(cell, missing, has_numbers=has_numbers)]
+        found = [
+            name
+            for name, cell in row.items()
+            if _is_mark(cell, missing, has_numbers=has_numbers)
+            or (missing and isinstance(cell, str) and cell.strip().casefold() in ANY_CASE and not _is_name(name))
+        ]
         for name in found:
             marks[str(row.pop(name)).strip()] += 1
             places[name] += 1
@@ -267,6 +281,10 @@ def _without_marks(placed: Sequence[PlacedRow], source: str, missing: frozenset[
         )  # fmt: skip
 
 
+def _is_name(column: str) -> bool:
+    return folded(column) in NAMES or folded(column).endswith("name")
+
+
 def _is_mark(cell: Any, missing: Collection[str], *, has_numbers: bool = False) -> bool:
     if isinstance(cell, str):
         return cell.strip() in missing or (cell[:1] in "#-1" and ERROR_VALUE.fullmatch(cell.strip()) is not None)
@@ -281,6 +299,21 @@ def _lines_text(lines: Sequence[int], unit: str) -> str:
         return f"{unit} {lines[0]}"
     shown = ", ".join(map(str, lines[:10]))
     return f"{unit}s {shown}" + (f" and {len(lines) - 10} more" if len(lines) > 10 else "")
+
+
+def _say_dates(rows: Sequence[Row], source: str) -> None:
+    """Say which columns of dates hold numbers of days, as Excel counts them."""
+    for name in columns_of(rows[:1]):
+        if _DATE.search(name) is None:
+            continue
+        cells = [row[name] for row in rows if name in row]
+        days = [int(cell) for cell in cells if str(cell).isdigit() and 10_000 <= int(cell) <= 60_000]
+        if len(days) == len(cells):
+            day = (date(1899, 12, 30) + timedelta(days[0])).isoformat()
+            logger.warning(
+                "%s: the numbers in the column %.40r may be days as Excel counts them (%d is %s); if so, write dates",
+                source, name, days[0], day,
+            )  # fmt: skip
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:

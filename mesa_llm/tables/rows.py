@@ -92,7 +92,7 @@ def headed_rows(
     if head:
         lines = counted(head, unit)
         logger.warning(
-            "%s: the column names stand on %s %d; %s above are left out (%.80r)", path, unit, sample[head][0], lines,
+            "%s: the column names stand on %s %d; left out %s above (%.80r)", path, unit, sample[head][0], lines,
             next((cell for cell in sample[0][1] if is_filled(cell)), ""),
         )  # fmt: skip
     header_line, header = sample[head] if sample else (1, ())
@@ -102,6 +102,8 @@ def headed_rows(
         logger.warning("%s: the column names go on in the %s below", where, unit)
         header, body = joined, body[1:]
     columns = _names_of(_with_row_names(header, body), where)
+    if columns[0].startswith("#") and folded(columns[0].lstrip("# ")) in known:  # a head written as a comment
+        columns[0] = columns[0].lstrip("# ")
     labelled = _Labelled(columns, where, unit, is_ragged)
     placed = [row for line, cells in chain(body, numbered) if (row := labelled.row(line, cells)) is not None]
     if not placed:

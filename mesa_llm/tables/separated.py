@@ -50,7 +50,10 @@ def lines_of(path: Path, encoding: str | None = None) -> list[str]:
     Raises:
         ConfigError: If the file cannot be read, is empty, or has too many lines.
     """
-    text = decoded(read_bytes(path), path, encoding)
+    content = read_bytes(path)
+    if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise ConfigError(f"{path} is a workbook or an archive; rename it to .xlsx, or save it as CSV")
+    text = decoded(content, path, encoding)
     if (n_lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
         raise ConfigError(f"{path} has {n_lines:,} lines; a table has up to {MAX_LINES:,}")
     lines = StringIO(text, newline="").readlines()

@@ -167,6 +167,7 @@ WRITTEN: dict[str, Any] = {
     "m.csv": lambda path: path.write_text(lines(MATRIX)),
     "m.txt": lambda path: path.write_text(lines(MATRIX, " ")),
     "named.csv": lambda path: pd.DataFrame(MATRIX, NAMES, NAMES).to_csv(path),
+    "numbered.csv": lambda path: pd.DataFrame(MATRIX).to_csv(path),
     "head.csv": lambda path: pd.DataFrame(MATRIX, NAMES, NAMES).to_csv(path, index=False),
     "named.xlsx": lambda path: pd.DataFrame(MATRIX, NAMES, NAMES).to_excel(path),
     "headless.xlsx": lambda path: pd.DataFrame(TIES).to_excel(path, index=False, header=False),
@@ -245,6 +246,8 @@ def test_labels_name_users_before_row_numbers(tmp_path: Path, users: Users) -> N
     [
         ("g.dot", "digraph { 0 -> 1 }", "DOT of Graphviz, which is not read; write it as GraphML"),
         ("x.txt", "dl n=3 format=fullmatrix\ndata:\n0 1 1\n", "DL of UCINET, which is not read"),
+        ("a.txt", "0 1 2\n1 2\n2 0\n", "line 2: found 2 cells .* read from a file called .adjlist"),
+        ("a.txt", "0 1\n1 2 0\n", "line 2: found 3 cells"),
         ("g.g6", "A_", "graph6, which is not read"),
         ("m.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 5 1\n1 2\n", "3 × 5, a network of two kinds"),
         ("m.mtx", "%%MatrixMarket matrix array real general\n99999 99999\n1\n", "up to 100,000,000 are read"),

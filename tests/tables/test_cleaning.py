@@ -31,16 +31,16 @@ IDS = '"{""ImportId"":""a""}","{""ImportId"":""QID1""}","{""ImportId"":""QID2""}
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,name,age\nResponse ID,Your name?,How old?\n" + IDS + "1,Ann,41\n2,Bo,35\n", "lines 2, 3, which holds the"),
+        ("id,name,age\nResponse ID,Your name?,How old?\n" + IDS + "1,Ann,41\n2,Bo,35\n", "lines 2, 3: texts or codes"),
         ("ResponseId,name,age\nResponse ID,What is your name?,How old are you?\n1,Ann,41\n2,Bo,35\n", "line 2"),
         ("name,age,income\nyour first name,your age,income a month\nAnn,41,1\nBo,35,2\n", "line 2"),
-        ("name,age\nAnn,41\nname,age\nBo,35\n", "line 3, which repeats the column names"),
-        ("# exported, on 2026-03-02\nname,age\nAnn,41\nBo,35\n", "the column names stand on line 2; 1 line above"),
+        ("name,age\nAnn,41\nname,age\nBo,35\n", "line 3: the column names again"),
+        ("# exported, on 2026-03-02\nname,age\nAnn,41\nBo,35\n", "the column names stand on line 2; left out 1 line"),
         ("Wave 2 of our panel,,\n,,\nname,persona,age\nAnn,x,41\nBo,y,35\n", "the column names stand on line 3"),
-        ("About,us,\nname,persona,age\nAnn,x,41\nBo,y,35\n", "line 2; 1 line above are left out ('About')"),
-        ("name,age\nAnn,41\nBo,35\nTotal,76\n", "line 4, which sums up or explains the table ('Total')"),
+        ("About,us,\nname,persona,age\nAnn,x,41\nBo,y,35\n", "line 2; left out 1 line above ('About')"),
+        ("name,age\nAnn,41\nBo,35\nTotal,76\n", "line 4: totals or notes of the table ('Total')"),
         ("name,persona,age\nAnn,x,41\nBo,y,35\nDurchschnitt,,38\n", "('Durchschnitt')"),
-        ("name,age\nAnn,41\nBo,35\nn = 2,\nSource: our panel\n", "lines 4, 5, which sums up"),
+        ("name,age\nAnn,41\nBo,35\nn = 2,\nSource: our panel\n", "lines 4, 5: totals or notes"),
     ],
 )
 def test_lines_that_are_no_people_are_left_out_and_named(
@@ -88,6 +88,17 @@ def test_a_mark_of_a_missing_value_is_no_answer_and_is_counted(
     if mark[0] != "#":
         assert read(tmp_path / "t.csv", text, missing=())[0]["age"] == mark
     assert read(tmp_path / "t.csv", text.replace(mark, "-99"), missing=["-99"])[0] == {"name": "Ann", "city": "Oslo"}
+
+
+def test_null_and_na_are_names_of_people_too(tmp_path: Path) -> None:
+    assert read(tmp_path / "t.csv", "name,last_name,x\nNa,Null,null\nNan,Na,Na\n") == [
+        {"name": "Na", "last_name": "Null"}, {"name": "Nan", "last_name": "Na"}
+    ]  # fmt: skip
+
+
+def test_days_as_excel_counts_them_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert read(tmp_path / "t.csv", "name,born\nAnn,32874\n") == [{"name": "Ann", "born": 32874}]
+    assert "in the column 'born' may be days as Excel counts them (32874 is 1990-01-01)" in caplog.text
 
 
 def test_every_door_has_the_same_missing_values(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def rows(path: Path, contents: str | bytes) -> list[Any]:
     return [row for _, row in read_table(path, {"name", "persona"})]
 
 
-CELLS = "01850 007 1e5 1E5 12345678901234567890 TRUE Na Nan Null inf 2024-01-02 1-2 +5 1.50 .5 5. 1_000 1,5 -0 0x1F"
+CELLS = "01850 007 1e5 1E5 12345678901234567890 TRUE nil inf 2024-01-02 1-2 +5 1.50 .5 5. 1_000 1,5 -0 0x1F"
 
 
 @pytest.mark.parametrize("cell", [*CELLS.split(), "  x  ", "a\r\nb", "50%", "9" * 5_000])
