@@ -350,6 +350,16 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_and_pays_once(
         assert (model.coins, server.billed, server.n_billed_twice, paid.requests) == (N, N, 0, N)
 
 
+@pytest.mark.parametrize("account", OPENAI, indirect=True)
+def test_a_batch_is_found_by_its_requests_where_an_endpoint_keeps_no_mark(account: Account) -> None:
+    server = account.server
+    server.behave = lambda batch, number: setattr(batch, "mark", None) or {"reply": pay, "created": CUT}
+    crowd(250)(server)
+    with closing(account.model()) as model:
+        model.step()
+        assert (model.coins, server.billed, len(server.batches)) == (N, N, 1)
+
+
 @pytest.mark.parametrize("account", ANTHROPIC, indirect=True)
 def test_of_several_batches_of_that_size_the_one_with_these_requests_is_collected(account: Account) -> None:
     server = account.server

@@ -55,7 +55,9 @@ def status(address: str | urllib.request.Request) -> int:
         return 0
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGTERM, signal.SIGINT, *([] if sys.platform == "win32" else [signal.SIGHUP])]
+)
 def test_a_server_that_is_told_to_end_listens_no_more(start: Any, ending: signal.Signals) -> None:
     process, address = start()
     assert status(address) == 200

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -13,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 from mesa_llm.canonical import compact_json
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.protocol import BatchGone, BatchState, lost
 from mesa_llm.llm.batches.results import Results, response_of
@@ -55,6 +56,8 @@ class OpenAIBatches:
     max_requests: int = 50_000
     max_bytes: int = 200_000_000
     in_progress: set[str] = field(default_factory=set[str])
+    _foreign: set[str] = field(default_factory=set[str])
+    """Ids of batches without a mark that have other requests."""
 
     @property
     def base(self) -> str:
@@ -79,11 +82,22 @@ class OpenAIBatches:
             marks = _mapping(batch.get("metadata"))
             if marks.get(MARK) == intent.mark:
                 return str(batch.get("id"))
-            if not marks and batch.get("id") not in intent.known and _may_be(batch, intent):
-                content = await self.http.file(f"/files/{quote(str(batch.get('input_file_id')))}/content")
-                if _keys_in(content or b"") & intent.keys:
-                    return str(batch.get("id"))
+            batch_id, file_id = str(batch.get("id")), batch.get("input_file_id")
+            is_foreign = marks or batch_id in intent.known | self._foreign or not _may_be(batch, intent)
+            if is_foreign or not isinstance(file_id, str):
+                continue
+            if intent.keys & await self._keys_in(file_id):
+                return batch_id
+            self._foreign.add(batch_id)
         return None
+
+    async def _keys_in(self, file_id: str) -> frozenset[str]:
+        """Return the ids of the requests in a file; none if this account may not read it."""
+        requests = Results()
+        with suppress(ConfigError, Refused):
+            content = await self.http.file(f"/files/{quote(file_id)}/content")
+            requests.read(content or b"", lambda line: Response(200, None, b""))
+        return frozenset(requests.of)
 
     async def look(self, batch_id: str) -> BatchState:
         """Return the state of a batch; see `BatchForm`."""
@@ -274,13 +288,6 @@ def _may_be(batch: Mapping[str, Any], intent: BatchIntent) -> bool:
     total = counts.get("total") or sum(counts.values())
     is_recent = _time_s(batch.get("created_at")) >= intent.since_s - CLOCKS_DIFFER_S
     return total in (0, intent.n_requests) and is_recent
-
-
-def _keys_in(content: bytes) -> frozenset[str]:
-    """Return the ids of the requests in a file."""
-    requests = Results()
-    requests.read(content, lambda line: Response(200, None, b""))
-    return frozenset(requests.of)
 
 
 def _time_s(value: object) -> float:

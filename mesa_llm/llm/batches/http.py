@@ -158,6 +158,7 @@ class BatchHTTP:
         """
         headers = {"Content-Type": "application/json"}
         none_here = _WITHOUT_BATCHES if file_id is None else (*_WITHOUT_BATCHES, 400)
+        level = logging.WARNING  # said once
         async for is_last in patiently():
             try:
                 return await self._repeated(path, body, headers, none_here=none_here, is_once=True)
@@ -167,7 +168,8 @@ class BatchHTTP:
                     raise trouble(400, detail_in(error.detail.encode()), f"{self.base}{path}") from None
                 if is_last or not is_file_missing:
                     raise _without_batches(error) from None
-                logger.info("%s; the file of its requests may not be there yet", error)
+                logger.log(level, "%s; the file of its requests may not be there yet: trying again for minutes", error)
+                level = logging.INFO
         raise AssertionError
 
     async def _repeated(
