@@ -20,6 +20,7 @@ Subclasses are indented under their base class:
           Loading            the engine: wait until the model is loaded, then retry
         BadReply             the engine: the response contains no reply (too long, not JSON)
         Refused              the engine: the endpoint rejects this request (4xx)
+          Filtered           the engine: a content filter of the provider rejects what its prompt says
           HumanTimeout       the engine: a person did not decide in time, or no person plays the agent
           OutsideSurrogate   the engine: a request is outside of what a surrogate mind was fitted to
 """
@@ -148,6 +149,10 @@ class BadReply(TransportError):
 
 class Refused(TransportError):
     """The endpoint rejects this request; a retry does not help."""
+
+
+class Filtered(Refused):
+    """A content filter of the provider rejects what the prompt says; nothing was asked of the language model."""
 
 
 class HumanTimeout(Refused):

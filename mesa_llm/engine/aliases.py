@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mesa_llm.engine.activation import llm_agents
+from mesa_llm.llm.openai.carried import carried_by
 from mesa_llm.records import ChatMessage, Reply, Request, ToolCall, ToolSpec
 from mesa_llm.text import COMMON
 
@@ -65,6 +66,7 @@ class Aliases:
             reasoning=self.text(reply.reasoning, back=True),
             tool_calls=calls,
             probabilities=weights,
+            carried=carried_by(reply.carried, reply.reasoning),
         )
 
     def text(self, text: str, *, back: bool = False) -> str:

@@ -13,13 +13,14 @@ from mesa_llm.config import Reasoning
 from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.numbering import follow_up, parsing, tool_call
-from mesa_llm.engine.parsing import MAX_TEXT, read, thought_in
+from mesa_llm.engine.parsing import DECLINED, FILTERED, MAX_TEXT, read, require_ended, thought_in
 from mesa_llm.engine.presentation import AS_WRITTEN, Presentation, presented
 from mesa_llm.engine.reasoning import split_reasoning
 from mesa_llm.engine.text import ALL_TOKENS, reason_text
 from mesa_llm.errors import (
     AccessRefused,
     BudgetExceeded,
+    Filtered,
     ParseError,
     Refused,
     ReplayError,
@@ -28,6 +29,8 @@ from mesa_llm.errors import (
     ToolError,
     TransportError,
 )
+from mesa_llm.llm.endings import CUT, UNENDED
+from mesa_llm.llm.openai.carried import carried_by
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.llm.refusals import declines
@@ -47,6 +50,7 @@ from mesa_llm.records import (
     ToolCall,
     ToolSpec,
 )
+from mesa_llm.records.requests import CALLS
 from mesa_llm.tools.toolbox import ToolBox
 
 logger = logging.getLogger(__name__)
@@ -66,8 +70,11 @@ NOT_ASKED = "not asked"
 FORCED = "forced"
 """Who has decided where only one decision was possible, and nobody was asked."""
 
-DECLINED = "declined"
-"""End of the description of how a reply was read, if it cannot be used and refuses the task in words."""
+DECLINED_NOTE = "declined"
+"""End of the description of how a reply was read, if it cannot be used and refuses the task, in words or by a field."""
+
+FILTERED_NOTE = "filtered"
+"""End of the description of how a reply was read, if a filter of the provider stopped it."""
 
 THINK = "reasoning_question.md"
 """Template of the question to a model that reasons in free text first."""
@@ -128,8 +135,11 @@ class Query:
     probabilities: Mapping[str, float] = field(default_factory=dict[str, float])
     """Probabilities of the request's choices, from the last reply; empty unless they were asked for."""
 
-    is_declined: bool = False
-    """Whether the last reply that could not be used refuses the task."""
+    takes_unended: bool = False
+    """Whether a reply counts however it ended, as in recordings from before 1.1."""
+
+    declined: str = ""
+    """`DECLINED_NOTE` or `FILTERED_NOTE` if the last reply that could not be used was declined; else empty."""
 
     by: str = ""
     """Surrogate that the last reply is from; empty: it is from the model of the request, or one it has asked."""
@@ -155,7 +165,7 @@ class Query:
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""
-        reading = self.described(DECLINED if self.is_declined else "")
+        reading = self.described(self.declined)
         return Failure(self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys), reading=reading)
 
     def described(self, reading: str) -> str:
@@ -187,16 +197,17 @@ async def decide(query: Query) -> Decision | Failure:
         while True:
             reply = await query.ask(request)
             try:
-                decision = read(reply, query.seen, query.box, query.reasoning)
+                decision = read(reply, query.seen, query.box, query.reasoning, takes_unended=query.takes_unended)
             except ParseError as error:
-                query.is_declined = declines(reply.text)
+                query.declined = _declined(error, reply)
                 partial = cast("Decision | None", error.partial) or partial
-                if query.is_asked_again and partial is not None:
+                is_last = query.is_asked_again or error.kind in (FILTERED, DECLINED)
+                if is_last and partial is not None:
                     return _with_origin(query, partial, thought)
-                if query.is_asked_again:
+                if is_last:
                     return query.failure(_reason(error, reply), error.kind)
                 query.is_asked_again = True
-                if query.parser is None:
+                if query.parser is None or (reply.finish in UNENDED and not query.takes_unended):
                     request = _repair(request, reply, _reason(error, reply), query)
                     continue
                 decision = await _put_into_form(query, request, reply.text or _calls_as_text(reply))
@@ -216,6 +227,7 @@ async def decide(query: Query) -> Decision | Failure:
             if query.drops_spent_tools:
                 request = _without_spent_tools(request, decision, query, is_last=rounds == MAX_TOOL_ROUNDS)
     except ParseError as error:
+        query.declined = _declined(error) or query.declined
         return query.failure(str(error), error.kind) if partial is None else _with_origin(query, partial, thought)
     except (TransportError, ToolBroken) as error:
         if partial is not None:
@@ -297,17 +309,34 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
     return Decision(agent, decided.actions, decided.answer, text, *origin, query.probabilities)
 
 
+def _declined(error: ParseError, reply: Reply | None = None) -> str:
+    """Return who declined a reply that cannot be used, as a note on how it was read; empty if nobody did."""
+    if error.kind == FILTERED:
+        return FILTERED_NOTE
+    is_declined = error.kind == DECLINED or (reply is not None and declines(reply.text))
+    return DECLINED_NOTE if is_declined else ""
+
+
 def _reason(error: ParseError, reply: Reply) -> str:
     """Explain why a reply cannot be used and, if it was cut off, what to do about it."""
-    if reply.finish != "length":
+    if reply.finish != CUT:
         return str(error)
     return reason_text("cut_reply", tokens=reply.reply_tokens or ALL_TOKENS, error=error)
 
 
+def is_filtered(failure: Failure) -> bool:
+    """Check whether a filter of the provider stopped a decision: at the prompt, or in the reply."""
+    return failure.kind == Filtered.__name__ or failure.reading.endswith(FILTERED_NOTE)
+
+
 def is_declined(decision: Decision | Failure) -> bool:
-    """Check whether a language model refused the task: in place of a decision, or in a text that it decided on."""
+    """Check whether a decision was declined.
+
+    The language model declines in place of it or in a text that it decided on, or a filter of its provider stops it. An
+    error of the request (a setting, a prompt that is too long, an account without money) is nobody's refusal.
+    """
     if isinstance(decision, Failure):
-        return decision.kind == Refused.__name__ or decision.reading.endswith(DECLINED)
+        return is_filtered(decision) or decision.reading.endswith(DECLINED_NOTE)
     values = [decision.answer, *(value for call in decision.actions for value in call.arguments.values())]
     return any(declines(value) for value in values if isinstance(value, str))
 
@@ -323,6 +352,8 @@ async def _think(query: Query) -> tuple[Request, Reply]:
     """
     thinking, question = _thinking(query)
     reply = await query.ask(thinking)
+    if reply.finish in UNENDED and not query.takes_unended:
+        require_ended(reply)
     request, earlier = query.request, query.request.messages[:-1]
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
     decide_now = ChatMessage("user", request.prompts.fill("reasoning_decide.md"))
@@ -389,7 +420,8 @@ def _next(request: Request, *messages: ChatMessage) -> Request:
 
 
 def _assistant_message(reply: Reply) -> ChatMessage:
-    return ChatMessage("assistant", reply.text[:MAX_TEXT], _with_ids(reply.tool_calls))
+    carried = carried_by(reply.carried, reply.reasoning) if reply.carried else {}
+    return ChatMessage("assistant", reply.text[:MAX_TEXT], _with_ids(reply.tool_calls), carried=carried)
 
 
 def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
@@ -471,7 +503,9 @@ async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
 
 def _repair(request: Request, reply: Reply, reason: str, query: Query) -> Request:
     """Return the request that asks again and explains what was wrong."""
-    message = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
+    carried = carried_by(reply.carried, reply.reasoning) if reply.carried else {}
+    beside = {name: value for name, value in carried.items() if name not in ("content", CALLS)}
+    message = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply), carried=beside)
     text = request.prompts.fill("reply_repair.md", reason=reason, form=_form(request, query.seen))
     return _next(request, message, ChatMessage("user", text))
 

@@ -21,7 +21,7 @@ from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
 from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.allowance import Allowances
-from mesa_llm.engine.decision import ASKED_AGAIN, FORCED, NOT_ASKED, Query, is_declined
+from mesa_llm.engine.decision import ASKED_AGAIN, FORCED, NOT_ASKED, Query, is_declined, is_filtered
 from mesa_llm.engine.event_loop import EventLoop, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
@@ -116,7 +116,8 @@ class Engine:
         parsed_leniently: Number of decisions whose reply was parsed with repairs; `Decision.reading` names them.
         not_asked: Number of decisions that needed no request, as only one was possible.
         by_surrogate: Number of decisions made by a surrogate mind, fitted to recorded decisions of a language model.
-        declined: Number of decisions in which a language model refused the task, in words.
+        declined: Number of decisions in which a language model refused the task, or a filter of its provider.
+        filtered: Number of these that a filter stopped.
         human_timeouts: Number of decisions that people did not make in time; these also count as failures.
         allowances: What agents may spend, by agent or class; see `allow`.
         tool_sessions: Sessions with the servers whose tools agents may call.
@@ -148,7 +149,7 @@ class Engine:
         self.presentation: Presentation = AS_WRITTEN
         self._aliases: Callable[[], Aliases] | None = None
         self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
-        self.not_asked = self.declined = self.by_surrogate = 0
+        self.not_asked = self.declined = self.filtered = self.by_surrogate = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.on_decisions: DecisionListener | None = None
         self.on_batch: Callable[[BatchProgress], object] = lambda progress: logger.info("%s", progress)
@@ -323,6 +324,7 @@ class Engine:
         query = Query(opened.transport, seen, box, request, reasoning=reasoning, tracebacks=self._recorder.tracebacks)
         query.drops_spent_tools = self.runlog.request_version > 2
         query.forced_by = FORCED if self.runlog.request_version > 3 else request.model
+        query.takes_unended = self.runlog.request_version < 4
         query.presentation = self.presentation
         query.aliases = None if self._aliases is None else self._aliases()
         if (parser := self._models.parser) is not None:
@@ -633,6 +635,7 @@ class Engine:
     def _count_decision(self, decision: Decision | Failure, purpose: str) -> Decision | Failure:
         if isinstance(decision, Failure):
             self.count_failure(purpose)
+            self.filtered += purpose == "decide" and bool(decision.keys) and is_filtered(decision)
         if purpose != "decide":
             return decision
         self.decisions += 1

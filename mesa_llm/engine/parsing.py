@@ -17,10 +17,12 @@ from mesa_llm.config import Reasoning
 from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, object_answer
 from mesa_llm.engine.coercion import THOUGHT_KEYS, Coercion, CoercionError, letters
 from mesa_llm.engine.prose import prose_answer
-from mesa_llm.engine.reasoning import split_reasoning
+from mesa_llm.engine.reasoning import split, split_reasoning
 from mesa_llm.engine.text import reason_text
 from mesa_llm.engine.tool_calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.errors import ParseError, ToolError
+from mesa_llm.llm import endings
+from mesa_llm.llm.endings import UNENDED
 from mesa_llm.llm.lenient_json import Value, read_value, values_in
 from mesa_llm.llm.schema.grammar import REASONING
 from mesa_llm.records import Decision, Observation, Reply, ToolCall, options_for
@@ -29,26 +31,51 @@ from mesa_llm.tools.toolbox import ToolBox
 MAX_TEXT = 100_000
 """Maximum number of characters of a reply that are searched for JSON."""
 
+FILTERED, DECLINED = "Filtered", "Declined"
+"""Kinds of a `ParseError`: the provider's filter stopped the reply, or the language model declined to give one."""
+
 MAX_READING = 500
 """Maximum number of characters of the description of how a reply was read."""
 
 
 def read(
-    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning = "none"
+    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning = "none", *, takes_unended: bool = False
 ) -> Decision | tuple[ToolCall, ...]:
     """Read a reply as a decision, or as tool calls to be answered first.
 
-    Only what was said counts, never a thought. Calls and answers are found in every common notation, and repaired only
-    where nothing is lost and there is one way to do it; `Decision.reading` says how a reply was read.
+    Only what was said counts, never a thought, and only of a reply that ended by itself: what was cut, filtered or
+    broken off is no decision, unless an object in its text is closed and nothing follows it. Calls and answers are
+    found in every common notation, and repaired only where nothing is lost and there is one way to do it;
+    `Decision.reading` says how a reply was read.
+
+    Args:
+        reply: The reply.
+        seen: What the agent observed.
+        box: Tools and actions it may use.
+        reasoning: Whether, and how, the model reasons before it decides.
+        takes_unended: Whether it counts what a reply holds however that ended, as for recordings from before 1.1.
 
     Raises:
-        ParseError: If it is neither; the text explains why.
+        ParseError: If it is neither; the text explains why. Its kind is `Filtered` or `Declined` if the provider's
+            filter or the language model did not let it come to a decision.
     """
     reply = split_reasoning(reply)
+    if not takes_unended:
+        if reply.finish in UNENDED:
+            require_ended(reply)
+        if not reply.text and not reply.tool_calls and reply.reasoning:
+            return _read_in_reasoning(reply, seen, box, reasoning)
+    return _read(reply, seen, box, reasoning, is_strict=not takes_unended)
+
+
+def _read(
+    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning, *, is_strict: bool
+) -> Decision | tuple[ToolCall, ...]:
+    """Read a reply, as `read` does, whatever it says about its end but that it was cut."""
     if reply.state == "open" and not (reply.tool_calls and reply.finish != "length"):
         raise ParseError(reason_text("only_reasoning"))
     if seen.answer is not None:
-        return _read_reply_to_question(reply, seen, box, reasoning)
+        return _read_reply_to_question(reply, seen, box, reasoning, is_strict)
     if len(reply.tool_calls) == 1 and reasoning != "inline":
         decision = _decided_to_the_letter(reply, reply.tool_calls[0], seen, box)
         if decision is not None:
@@ -62,6 +89,55 @@ def read(
     if reasoning == "inline" and not thought and not reply.tool_calls:
         thought = _reasoning_beside(_speech(reply))
     return _decision_of(calls, reply, seen, box, thought)
+
+
+def require_ended(reply: Reply) -> None:
+    """Check that nothing but its length ended a reply, and that no call of it was cut.
+
+    A call that an endpoint recognised in a reply that was cut is none, though its arguments be JSON: endpoints close
+    what was left open, and nobody knows what would have followed.
+
+    Raises:
+        ParseError: If it did not end by itself.
+    """
+    match reply.finish:
+        case endings.FILTERED:
+            raise ParseError(reason_text("filtered", finish=reply.finish), kind=FILTERED)
+        case endings.DECLINED:
+            raise ParseError(reason_text("declined", finish=reply.finish, text=reply.text[:200]), kind=DECLINED)
+        case endings.INTERRUPTED:
+            raise ParseError(reason_text("broken_off", finish=reply.finish))
+        case endings.MALFORMED if not reply.tool_calls and not reply.text:
+            raise ParseError(reason_text("malformed_call"))
+        case endings.CUT if reply.tool_calls:
+            raise ParseError(reason_text("cut_call"))
+        case _:
+            return
+
+
+def _read_in_reasoning(
+    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning
+) -> Decision | tuple[ToolCall, ...]:
+    """Read a reply whose text a server has put where its reasoning belongs, if it is plainly no thought.
+
+    Raises:
+        ParseError: If it is a thought, or was cut.
+    """
+    thought, speech, state = split(reply.reasoning)
+    said = speech.strip()
+    is_said = said.startswith(("{", "[", "```")) or _CALL_MARKUP.match(said) is not None
+    if reply.finish in UNENDED or state != "whole" or not is_said:
+        raise ParseError(reason_text("only_reasoning" if reply.finish in UNENDED else "empty"))
+    try:
+        is_said = bool(read_value(said).value) or seen.answer is None
+    except ValueError:
+        is_said = _CALL_MARKUP.match(said) is not None
+    if not is_said or (seen.answer is str and _text_fields(said, reasoning) is None):
+        raise ParseError(reason_text("empty"))
+    decided = _read(replace(reply, text=said, reasoning=thought), seen, box, reasoning, is_strict=True)
+    if not isinstance(decided, Decision):
+        return decided
+    return replace(decided, reading=_reading(decided.reading, ["found in the field of reasoning"]))
 
 
 def _decided_to_the_letter(reply: Reply, call: ToolCall, seen: Observation, box: ToolBox) -> Decision | None:
@@ -380,7 +456,7 @@ def _without_reasoning(calls: Sequence[Call], box: ToolBox) -> tuple[list[Call],
 
 
 def _read_reply_to_question(
-    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning
+    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning, is_strict: bool
 ) -> Decision | tuple[ToolCall, ...]:
     """Read the reply to a question as an answer, or as calls of tools that read."""
     readers = offers_of(box.readers)
@@ -395,7 +471,7 @@ def _read_reply_to_question(
         return _decision_of(calls, reply, seen, box, "")
     kind = seen.answer
     if kind is str:
-        answer = _read_text(reply, speech, reasoning)
+        answer = _read_text(reply, speech, reasoning, is_strict)
     else:
         answer = _read_typed(reply, speech, kind, reasoning)
     thoughts = (reply.reasoning, *answer.thoughts)
@@ -449,11 +525,11 @@ def _lookups(speech: str, readers: Offers, *, is_text: bool) -> list[Call]:
     return calls
 
 
-def _read_text(reply: Reply, speech: str, reasoning: Reasoning) -> Answer:
+def _read_text(reply: Reply, speech: str, reasoning: Reasoning, is_strict: bool) -> Answer:
     """Read a free text, also in the object in which it was asked for.
 
     Raises:
-        ParseError: If it is empty, or interrupted by a thought, so that nobody knows where it begins.
+        ParseError: If it is empty, cut, or interrupted by a thought, so that nobody knows where it begins.
     """
     if reply.state == "interrupted":
         raise ParseError(reason_text("interrupted"))
@@ -468,6 +544,8 @@ def _read_text(reply: Reply, speech: str, reasoning: Reasoning) -> Answer:
         raise ParseError(reason_text("empty"))
     if _CALL_MARKUP.match(text) is not None:
         raise ParseError(reason_text("call_for_text", text=text[:80]))
+    if is_strict and reply.finish == endings.CUT and notation == "text":
+        raise ParseError(reason_text("cut_answer"))
     notes = [] if reply.finish in ("", "stop") else [f"ended by {reply.finish}"]
     return Answer(text[:MAX_TEXT], notation, len(speech), notes, thoughts)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from mesa_llm.llm.openai.carried import carried_by
 from mesa_llm.records import Reply
 
 _TAG_NAMES = (
@@ -146,7 +147,8 @@ def split_reasoning(reply: Reply) -> Reply:
     if speech == text and state == "whole":
         return reply
     reasoning = "\n".join(filter(None, (reply.reasoning, thought)))
-    return replace(reply, text=speech, reasoning=reasoning, state=state)
+    carried = carried_by(reply.carried, reply.reasoning)
+    return replace(reply, text=speech, reasoning=reasoning, state=state, carried=carried)
 
 
 def split(text: str, *, is_cut: bool = False) -> Split:

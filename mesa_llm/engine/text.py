@@ -24,6 +24,14 @@ REASONS = {
     "only_reasoning": "the reply ends within its reasoning, before anything was said.",
     "too_long": "the reply is longer than {maximum} characters.",
     "cut_answer": "the reply was cut within its answer.",
+    "cut_call": "the reply was cut, and its call may not be whole.",
+    "filtered": (
+        "a content filter of the provider stopped the reply (finish={finish}). It was not asked again, as the prompt "
+        "is the same; change what agents read, or the filter's settings at the provider"
+    ),
+    "declined": "the language model declined to reply (finish={finish}): {text!r}",
+    "broken_off": "the endpoint broke off in the middle of the reply (finish={finish}).",
+    "malformed_call": "the call of a tool could not be read; write it again, as JSON.",
     "cut_after_decision": "the reply goes on after its decision, and was cut before its end.",
     "too_many_actions": "{count} actions were named; at most {maximum} can be done.",
     "not_a_number": "{tool}: {name}: a number is wanted, got {value}.",
@@ -49,6 +57,7 @@ REASONS = {
     "no_tools": "there is no tool {name!r}; choose one of: none can be used now.",
     "call_fault": "{tool}: {fault}.",
     "no_arguments": "the arguments are no JSON object: {text}",
+    "several_arguments": "{count} sets of arguments were given, which differ",
     "unclear_call": "it is not clear what is called with what",
     "cut_arguments": "its arguments are cut off",
     "broken_arguments": "its arguments are no JSON: {text!r}",

@@ -25,6 +25,9 @@ MAX_NAMED = 200
 MAX_LINE = 400
 """Maximum number of characters before a name on its line that are looked at."""
 
+MAX_NAMESPACES = 4
+"""Maximum number of namespaces before a name."""
+
 MAX_CALLS = 20
 """Maximum number of calls of one reply that are read."""
 
@@ -74,6 +77,9 @@ _NAMESPACE = re.compile(
     re.IGNORECASE,
 )
 """What some models write before the name of a tool."""
+
+_AROUND = re.compile(r"\A[\s\"'`*]+|(?::\d{1,4})?(?:\(\s*\))?[\s\"'`*]*\Z")
+"""What some write around it: quotation marks, the number of the call (`functions.vote:0`), empty brackets."""
 
 _CONNECTOR = re.compile(
     r"(?::\d{1,4}\b|[\s\"'`:>=,\])*|-]|<[^<>{}]{0,80}>|\[ARGS\]|\[CALL_ID\]\w{0,20}|"
@@ -202,12 +208,15 @@ class Offers:
         """Return the name on offer that a written one means; empty if there is none."""
         if written in self.parameters:
             return written
-        written = written.partition("<|")[0].strip()
-        for name in (written, _NAMESPACE.sub("", written)):
-            if name in self.parameters:
-                return name
-            if found := self._by_letters.get(letters(name)):
-                return found
+        name = written.partition("<|")[0].strip()
+        for _ in range(MAX_NAMESPACES):
+            for one in (name, _AROUND.sub("", name)):
+                if one in self.parameters:
+                    return one
+                if found := self._by_letters.get(letters(one)):
+                    return found
+            if name == (name := _NAMESPACE.sub("", _AROUND.sub("", name))):
+                return ""
         return ""
 
 
@@ -437,6 +446,8 @@ def _arguments_of(value: object) -> tuple[dict[str, Any], tuple[str, ...], str]:
         try:
             read = read_value(value)
         except ValueError:
+            read = _repeated(value)
+        if read is None:
             return {}, (), reason_text("no_arguments", text=repr(value[:80]))
         if read.fault:
             return {}, (), read.fault
@@ -448,6 +459,27 @@ def _arguments_of(value: object) -> tuple[dict[str, Any], tuple[str, ...], str]:
     if not isinstance(value, dict):
         return {}, (), reason_text("no_arguments", text=f"{value!r:.80}")
     return cast("dict[str, Any]", value), repairs, ""
+
+
+def _repeated(text: str) -> Value | None:
+    """Read arguments that a server has put together from several objects; None if the text is anything else.
+
+    They are those that are there twice. An empty object beside one that is not says nothing: it is how some servers
+    begin. Others contradict each other, and are a fault.
+    """
+    try:
+        values, _ = _values(text)
+    except ParseError:
+        return None
+    rest = text
+    for value in reversed(values.found):
+        rest = rest[: value.start] + rest[value.end :]
+    if len(values.found) < 2 or values.broken or rest.strip(" \t\r\n,;"):
+        return None
+    said = [value for value in values.found if value.value] or values.found[:1]
+    if any(repr(value.value) != repr(said[0].value) or value.fault for value in said):
+        return said[0]._replace(fault=reason_text("several_arguments", count=len(said)))
+    return said[0]._replace(repairs=(*said[0].repairs, "the same arguments twice"))
 
 
 def native(written: str, arguments: Mapping[str, Any], offers: Offers) -> Call:

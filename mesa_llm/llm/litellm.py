@@ -22,32 +22,25 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerError
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, Refused, ServerError
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.protocol import BatchForm
 from mesa_llm.llm.batches.stage import post
+from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.certificates import share_certificates
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.dialect import Dialect
-from mesa_llm.llm.openai.errors import ErrorDetail, detail_of, trouble
+from mesa_llm.llm.openai.errors import ErrorDetail, detail_quoted, trouble, wait_in_headers
+from mesa_llm.llm.openai.learning import Learner, prompt_in
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
-from mesa_llm.llm.openai.reply import read_reply
-from mesa_llm.llm.openai.request import (
-    adapted,
-    call_schema,
-    form_text,
-    response_format,
-    tool_choice,
-    wire_tools,
-    without_tools,
-)
-from mesa_llm.llm.probabilities import token_settings
+from mesa_llm.llm.openai.reply import quoted_reply, read_reply
+from mesa_llm.llm.openai.request import Writer, without_tools
 from mesa_llm.llm.redaction import environment_keys
-from mesa_llm.llm.tokens import PROVIDER_HOSTS, price_of, prices_of, usage_in
+from mesa_llm.llm.tokens import PROVIDER_HOSTS, is_priced, litellm_folder, price_of, prices_of, usage_in
 from mesa_llm.records import Reply, Request, Usage
 
 MAX_TEXT = 2_000_000
@@ -131,6 +124,8 @@ class LiteLLM:
         self._litellm: Any = None
         self._failure: type[Exception] = Exception
         self._forms: dict[Hashable, BatchForm] | None = None  # forms of batches, if it asks in batches
+        self._learner = Learner(self.name)
+        self._writer = Writer(model)
 
     def __repr__(self) -> str:
         """Name the model, not the key."""
@@ -150,24 +145,53 @@ class LiteLLM:
         return await weighed(request, answered, self.name, self._exchange) if request.choices else answered[0]
 
     async def _exchange(self, request: Request) -> Answered:
-        """Send a request; return its reply, and its tokens if their alternatives were asked for."""
+        """Send a request, in whatever form its provider accepts."""
         if self._litellm is None:
             self._litellm, self._failure = await asyncio.to_thread(load)
-        start = time.perf_counter()
+        start, attempts = time.perf_counter(), 0
+        while True:
+            attempts += 1
+            if (answered := await self._try(request, start)) is not None:
+                return (answered[0] if attempts == 1 else replace(answered[0], attempts=attempts)), answered[1]
+
+    async def _try(self, request: Request, start: float) -> Answered | None:
+        """Send a request; return its reply, and its tokens if their alternatives were asked for.
+
+        Args:
+            request: The request.
+            start: Time on the clock, in seconds, at which it was first sent.
+
+        Returns:
+            None if the provider refuses a part of it, without which it is to be sent again.
+        """
         failure: MesaLLMError | None = None
         response: Any = None
+        refusal: Any = None
+        dialect = self._learner.dialect
+        body = self._body(request, dialect)
         send = None if self._forms is None else partial(self._post, request)
         with watching(self.model, self._base, send) as watch:
             try:
                 async with asyncio.timeout(self.timeout_s if send is None else None):
-                    response = await self._litellm.acompletion(**self._arguments(request))
+                    response = await self._litellm.acompletion(**self._arguments(request, body))
             except TimeoutError:
                 failure = ServerError(f"{self.model} gave no reply within {self.timeout_s:g} s")
             except self._failure as error:
-                failure = self._as_our_error(error)
-        failure = watch.fault or failure
+                refusal, failure = error, self._as_our_error(error, body)
+        if watch.fault is not None:
+            raise watch.fault
+        if refusal is not None:
+            status, detail = self._detail_of(refusal)
+            if detail.wrote is not None:
+                return quoted_reply(detail, request, None), []
+            if isinstance(failure, Refused) and self._learner.learn(dialect, status, detail, body):
+                await send_again(failure.usage)
+                return None
+            self._learner.give_up(dialect)
         if failure is not None:  # raised outside `except`, to carry no exception of litellm's, which may quote keys
             raise failure
+        if dialect is not self._learner.accepted:
+            self._learner.accept(dialect)
         return self._read(response, request, time.perf_counter() - start)
 
     def _read(self, response: Any, request: Request, latency_s: float) -> Answered:
@@ -177,7 +201,7 @@ class LiteLLM:
             reply = read_reply(body, request, latency_s)
             if len(reply.text) > MAX_TEXT:
                 raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
-        except BadReply as error:
+        except (BadReply, ServerError) as error:
             used = usage_in(body)
             error.usage = None if used is None else replace(used, dollars=dollars or used.dollars)
             raise
@@ -208,6 +232,7 @@ class LiteLLM:
             )
         transport = copy(self)
         transport._forms = {}
+        transport._learner = Learner(self.name, self._learner.dialect)
         return transport
 
     async def _post(self, request: Request, sent: Any) -> Response:
@@ -240,11 +265,15 @@ class LiteLLM:
         return [*self._secrets, *environment_keys()]
 
     def require_provider(self) -> None:
-        """Check that litellm knows a provider for the model, which loads litellm and sends nothing.
+        """Check that litellm knows a provider for the model; litellm is loaded for an address alone, and sends nothing.
 
         Raises:
             ConfigError: If it knows none.
         """
+        if self._base is None:
+            if not _has_provider(self.model):
+                raise _unknown(self.model)
+            return
         if self._litellm is None:
             self._litellm, self._failure = load()
         failure: MesaLLMError | None = None
@@ -255,33 +284,26 @@ class LiteLLM:
         if failure is not None:
             raise failure
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
-        """Return the arguments of litellm's `acompletion` for a request."""
+    def _body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
+        """Return messages, settings, tools and form of a request, as far as the provider takes them."""
+        if not request.tools and any(message.tool_calls for message in request.messages):
+            dialect = without_tools(dialect)  # Claude takes calls with tools only
+        body: dict[str, Any] = json.loads(self._writer.write(request, dialect))
+        del body["model"]
+        if not dialect.stream:
+            body.pop("stream", None)
+        return body
+
+    def _arguments(self, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of litellm's `acompletion` for a request with this body."""
         arguments: dict[str, Any] = {
-            "seed": request.salt.seed,
-            **request.settings,
+            **body,
             "model": self._model_name(request.adapter),
-            "messages": [message.to_wire() for message in request.messages],
             "timeout": self.timeout_s,
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
         }
-        arguments |= token_settings(request)
-        if request.tools and request.choices:
-            spoken = without_tools(Dialect())
-            messages = adapted(request.messages, spoken, form_text(request, spoken))
-            arguments["messages"] = [message.to_wire() for message in messages]
-            if request.schema is None and (schema := call_schema(request)) is not None:
-                arguments["response_format"] = response_format(schema)
-        elif request.tools:
-            arguments["tools"] = wire_tools(request.tools, request.options)
-            arguments["tool_choice"] = tool_choice(request)
-        elif any(message.tool_calls for message in request.messages):  # which Claude takes with tools only
-            messages = adapted(request.messages, without_tools(Dialect()), "")
-            arguments["messages"] = [message.to_wire() for message in messages]
-        if request.schema is not None:
-            arguments["response_format"] = response_format(request.schema)
         if self._base is not None:
             arguments["api_base"] = self._base
         key = self._key if self._key is not None or self._base is None else _provider_key(self.model)
@@ -294,25 +316,60 @@ class LiteLLM:
         provider, slash, _ = self.model.partition("/")
         return f"{provider}{slash}{adapter}" if adapter and slash else adapter or self.model
 
-    def _as_our_error(self, error: Any) -> MesaLLMError:
-        """Convert an exception of litellm's to one of ours, without secrets."""
+    def _detail_of(self, error: Any) -> tuple[int, ErrorDetail]:
+        """Return the status of an exception of litellm's, and the provider's error in its text, without secrets."""
         message = without_secrets(str(error), [*self._secrets, *environment_secrets()])
-        detail = ErrorDetail(detail_of(_OWN_NAMES.sub("", message)).text, "")
+        detail = detail_quoted(_OWN_NAMES.sub("", message))
+        return int(getattr(error, "status_code", None) or 500), detail
+
+    def _as_our_error(self, error: Any, body: Mapping[str, Any] | None = None) -> MesaLLMError:
+        """Convert an exception of litellm's to one of ours, without secrets.
+
+        Args:
+            error: The exception.
+            body: What was sent; None: nothing was.
+        """
+        status, detail = self._detail_of(error)
         if isinstance(error, self._litellm.exceptions.APIResponseValidationError):
             return BadReply(f"{self.model}: {detail.text}")
-        status = int(getattr(error, "status_code", None) or 500)
         if _NO_PROVIDER.search(detail.text):
-            return ConfigError(
-                f"no provider is known for llm={self.model!r}. Write rule, random, human or local; provider/model, "
-                "such as openai/gpt-5-mini or ollama/qwen3; or NAME@URL for a model of an endpoint of your own"
-            )
-        if status in (400, 500) and _NEEDS_A_PERSON.search(detail.text):
-            return AccessRefused(f"{self.model}: {detail.text}; check the model's name and its API key")
+            return _unknown(self.model)
+        if isinstance(error, self._litellm.exceptions.ContentPolicyViolationError):
+            detail = detail._replace(codes=("content_policy_violation", *detail.codes))
         headers = getattr(error, "litellm_response_headers", None) or {}
-        failure = trouble(status, detail, self.model, headers.get("retry-after"))
+        known = {str(name).lower(): str(value) for name, value in dict(headers).items()}
+        failure = trouble(status, detail, self.model, wait_in_headers(known), "" if body is None else prompt_in(body))
+        if status in (400, 500) and isinstance(failure, Refused | ServerError) and _NEEDS_A_PERSON.search(detail.text):
+            return AccessRefused(f"{self.model}: {detail.text}; check the model's name and its API key")
         if getattr(error, "status_code", None) and not isinstance(error, self._litellm.exceptions.APIConnectionError):
             failure.usage = Usage(requests=1)
         return failure
+
+
+def _unknown(model: str) -> ConfigError:
+    return ConfigError(
+        f"no provider is known for llm={model!r}. Write rule, random, human or local; provider/model, such as "
+        "openai/gpt-5-mini or ollama/qwen3; or NAME@URL for a model of an endpoint of your own"
+    )
+
+
+def _has_provider(model: str) -> bool:
+    """Check whether litellm knows a provider for a model, from its files alone: to load it takes seconds."""
+    provider, slash, name = model.partition("/")
+    if slash and name and provider in _providers():
+        return True
+    return is_priced(model) or model.startswith("ft:") or (":" in model and not slash)
+
+
+@cache
+def _providers() -> frozenset[str]:
+    """Return the names of litellm's providers."""
+    folder = litellm_folder()
+    source = (folder / "types" / "utils.py").read_text(encoding="utf-8")
+    listed = source.partition("class LlmProviders(")[2].partition("\nclass ")[0]
+    own = re.findall(r'^    [A-Z0-9_]+ = "([\w.-]+)"', listed, re.MULTILINE)
+    like = json.loads((folder / "llms" / "openai_like" / "providers.json").read_bytes())
+    return frozenset((*own, *like))
 
 
 def _provider_key(model: str) -> str | None:

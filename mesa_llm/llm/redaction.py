@@ -117,13 +117,16 @@ class Redaction:
         if not self._starts:
             return reply
         words = f"{reply.text}\n{reply.reasoning}\n{reply.model}\n{reply.finish}\n{reply.tool_calls or ''}"
+        if reply.carried:
+            words = f"{words}\n{reply.carried}"
         for sign in self._signs:  # each reply passes here: `any` of a generator takes twice as long
             if sign in words:
                 break
         else:
             return reply
         texts: dict[str, Any] = {name: self.text(getattr(reply, name)) for name in _TEXTS}
-        return replace(reply, tool_calls=tuple([self._call(call) for call in reply.tool_calls]), **texts)
+        calls = tuple([self._call(call) for call in reply.tool_calls])
+        return replace(reply, tool_calls=calls, carried=self.value(dict(reply.carried)), **texts)
 
     def _call(self, call: ToolCall) -> ToolCall:
         arguments = cast("Mapping[str, Any]", self.value(dict(call.arguments)))

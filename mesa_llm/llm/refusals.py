@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
 
 MAX_OPENING = 300
 """Maximum number of characters from the start in which a reply declines: later, it quotes or plays somebody."""
@@ -60,15 +65,57 @@ _GREETING = re.compile(
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 
 
-def declines(text: str) -> bool:
-    """Check whether a reply declines the task, or speaks of itself as a language model, in English.
+class _Language(NamedTuple):
+    """How a language model declines in a language."""
 
-    What a played person would say, such as "I can't help you move, my back hurts", does not count.
+    marks: tuple[str, ...]
+    """What stands in every refusal."""
+
+    pattern: str
+    """What nobody says but a language model."""
+
+
+@cache
+def _languages() -> tuple[_Language, ...]:
+    """Read the languages other than English."""
+    tables = tomllib.loads((Path(__file__).with_suffix(".toml")).read_text(encoding="utf-8"))
+    return tuple(_Language(tuple(table["marks"]), _pattern_of(table)) for table in tables.values())
+
+
+def _pattern_of(table: Mapping[str, str]) -> str:
+    pattern = f"{table['self']}{table['model']}"
+    if "request" not in table:
+        return pattern
+    before = f"(?:{table['cannot']})[^.!?\u3002\uff01\uff1f]{{0,60}}?" if table["cannot"] else ""
+    return f"{pattern}|{before}{table['request']}"
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def declines(text: str) -> bool:
+    """Check whether a reply declines the task, or speaks of itself as a language model.
+
+    Known are Arabic, Chinese, Dutch, English, French, German, Hindi, Indonesian, Italian, Japanese, Korean, Polish,
+    Portuguese, Russian, Spanish, Swedish, Turkish and Vietnamese. What a played person would say, such as "I can't help
+    you move, my back hurts", does not count.
     """
     speech = _speech(text)
     if len(speech) <= MAX_CURT and _CURT.fullmatch(speech):
         return True
-    return _DECLINES.search(speech[:MAX_OPENING]) is not None
+    opening = speech[:MAX_OPENING]
+    if _DECLINES.search(opening) is not None:
+        return True
+    text = f"{opening}\n{opening.lower()}"
+    for language in _languages():
+        for mark in language.marks:
+            if mark in text:
+                if _compiled(language.pattern).search(opening) is not None:
+                    return True
+                break
+    return False
 
 
 def is_assistant_greeting(text: str) -> bool:

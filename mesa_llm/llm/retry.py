@@ -38,8 +38,8 @@ BAD_REPLY_ATTEMPTS = 3
 MAX_REFUSALS = 16
 """Maximum number of refusals in a row, of key, model or address, that only fail decisions; see `Refusals`."""
 
-MAX_EMPTY = 3
-"""Maximum number of refusals in a row, for lack of money, after which requests are sent again."""
+MAX_SILENT_WAIT_S = 60.0
+"""Wait that an endpoint may ask for without a word about it, in seconds."""
 
 FIRST_LOADING_WAIT_S, MAX_LOADING_WAIT_S = 0.25, 4.0
 """Waits for a model that is being loaded, in seconds: the first, which doubles, and the longest."""
@@ -81,7 +81,7 @@ class Retry:
         self.max_wait_s = max_wait_s
         self.loading_timeout_s = loading_timeout_s
         self._rng = random.Random(seed)
-        self._has_said_loading = False
+        self._has_said_loading = self._has_said_waiting = False
 
     async def reply(self, request: Request) -> Reply:
         """Send a request until there is a reply, whose `attempts` counts how often it was sent.
@@ -154,6 +154,9 @@ class Retry:
         longest_s = min(self.max_wait_s, self.base_s * 2.0 ** (state.attempt_number - 1))
         error = _failure(state)
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
+            if error.retry_after_s > MAX_SILENT_WAIT_S and not self._has_said_waiting:
+                self._has_said_waiting = True
+                logger.warning("%s; waiting %g s, as it asks (said once)", error, error.retry_after_s)
             return error.retry_after_s + self._rng.uniform(0, min(self.base_s, longest_s))
         return self._rng.uniform(longest_s / 2, longest_s)
 
@@ -163,10 +166,9 @@ class Refusals:
 
     A refusal of the key, the model or the address before there was any reply needs a person: `ConfigError`. After a
     reply it is `Refused`, the failure of one decision, until there are more than `MAX_REFUSALS` in a row: then the key
-    has been withdrawn, or the model taken down, and a person has to act. Where an account is out of money after a
-    reply, the request is sent again, as after any trouble that may pass; after more than `MAX_EMPTY` refusals in a row,
-    the run stops as it does when a budget is spent: nothing is recorded as failed, and the same run goes on once the
-    account is topped up.
+    has been withdrawn, or the model taken down, and a person has to act. Where an account has no money, or no quota for
+    hours, the run stops at once, as it does when a budget is spent: nothing is recorded as failed, and the same run
+    goes on once there is more.
 
     Refusals are in a row if each request was sent after the previous refusal had arrived. Refusals of requests that
     were in flight together count once, so that a momentary one weighs the same at any concurrency.
@@ -208,11 +210,9 @@ class Refusals:
         """Return the error to raise for a refusal."""
         if not self._has_replied:
             return refusal
-        if not refusal.is_out_of_money:
-            return refusal if self._in_a_row > MAX_REFUSALS else Refused(str(refusal))
-        if self._in_a_row <= MAX_EMPTY:
-            return ServerError(str(refusal))
-        return BudgetExceeded(f"{refusal}. What was answered is kept: run the same again to go on")
+        if refusal.is_out_of_money:
+            return BudgetExceeded(str(refusal))
+        return refusal if self._in_a_row > MAX_REFUSALS else Refused(str(refusal))
 
     async def close(self) -> None:
         """Close the transport."""

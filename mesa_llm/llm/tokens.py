@@ -103,11 +103,11 @@ def _encoding() -> Any:
     import tiktoken
     from tiktoken.load import load_tiktoken_bpe
 
-    ranks = load_tiktoken_bpe(str(_litellm_folder().joinpath(*_RANKS)))
+    ranks = load_tiktoken_bpe(str(litellm_folder().joinpath(*_RANKS)))
     return tiktoken.Encoding("cl100k_base", pat_str=_WORDS, mergeable_ranks=ranks, special_tokens={})
 
 
-def _litellm_folder() -> Path:
+def litellm_folder() -> Path:
     """Return litellm's folder, without importing it."""
     spec = find_spec("litellm")
     return Path(cast("Any", spec).submodule_search_locations[0])
@@ -275,6 +275,11 @@ _TOKEN_PRICES = (
 """Prices of the map."""
 
 
+def is_priced(model: str) -> bool:
+    """Check whether the price map holds a model by exactly this litellm id; litellm itself is not loaded."""
+    return model in _price_map()
+
+
 def prices_of(model: str) -> Mapping[str, Any]:
     """Return what the price map holds of a model, by its litellm id; empty if it holds nothing."""
     litellm = sys.modules.get("litellm")
@@ -290,4 +295,4 @@ def name_at(host: str, model: str) -> str | None:
 
 @cache
 def _price_map() -> Mapping[str, Any]:
-    return json.loads(_litellm_folder().joinpath(_PRICES).read_bytes())
+    return json.loads(litellm_folder().joinpath(_PRICES).read_bytes())

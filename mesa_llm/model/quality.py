@@ -42,6 +42,7 @@ KINDS = {
     "parsed_leniently": "{n} of {of} decisions were read with repairs",
     "refused": "{n} of {of} actions and answers were refused by the world",
     "declined": "{n} of {of} decisions were declined by the language model",
+    "filtered": "{n} of {of} decisions were stopped by the provider's filter (these are among the declined)",
     "by_surrogate": "{n} of {of} decisions were made by a surrogate of a language model",
     "straight_lined": "{n} of {of} questionnaires with reversed items hold one number throughout",
     "items_missing": "{n} of {of} items have no answer",
@@ -71,7 +72,10 @@ def quality_of(model: Any) -> dict[str, Rate]:
     engine = model.engine
     counts = {
         "failed": model.usage.failures,
-        **{name: getattr(engine, name) for name in ("reprompted", "parsed_leniently", "declined", "not_asked")},
+        **{
+            name: getattr(engine, name)
+            for name in ("reprompted", "parsed_leniently", "declined", "filtered", "not_asked")
+        },
     }
     quality = {name: Rate(n, engine.decisions) for name, n in counts.items()}
     if engine.by_surrogate:

@@ -17,6 +17,9 @@ from mesa_llm.records.images import Image
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+CALLS = "tool_calls"
+"""Name under which `Reply.carried` holds what belongs to the calls of the reply, in their order."""
+
 
 @frozen
 class ToolCall:
@@ -61,6 +64,9 @@ class ChatMessage(_Cache):
     images: tuple[Image, ...] = ()
     """Images that come after the text."""
 
+    carried: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What the reply that this message repeats has to bring back; see `Reply.carried`. Not part of a request's key."""
+
     def to_wire(self) -> dict[str, Any]:
         """Return the message in the format of OpenAI's chat completions, as JSON values."""
         wire: dict[str, Any] = {"role": self.role, "content": self.content}
@@ -77,6 +83,8 @@ class ChatMessage(_Cache):
             ]
         if self.call_id:
             wire["tool_call_id"] = self.call_id
+        if self.carried:
+            _carry(wire, self.carried)
         return wire
 
     @property
@@ -103,6 +111,14 @@ class ChatMessage(_Cache):
     def _repr_html_(self) -> str:
         """Show the message in Jupyter."""
         return _message_html(self)
+
+
+def _carry(wire: dict[str, Any], carried: Mapping[str, Any]) -> None:
+    """Add to a message of the assistant, and to its calls, what their endpoint wants back."""
+    wire |= {name: value for name, value in carried.items() if name != CALLS}
+    for call, own in zip(wire.get(CALLS, ()), carried.get(CALLS, ()), strict=False):
+        call |= {name: value for name, value in own.items() if name != "function"}
+        call["function"] |= own.get("function", {})
 
 
 class Prompt(tuple[ChatMessage, ...]):
@@ -381,6 +397,10 @@ class Reply:
 
     off_list: float = 0.0
     """Probability that the model gave to anything but the choices, before it was divided among them."""
+
+    carried: Mapping[str, Any] = field(default_factory=dict)
+    """Field of the reply's message → its value, for what the endpoint wants back with the next request: signatures of
+    thought, reasoning. `True` stands for the text of `reasoning`."""
 
     def timed(self, latency_s: float) -> Reply:
         """Return the reply with a latency, in seconds."""

@@ -419,6 +419,8 @@ def reply_of(document: str, *columns: Any) -> Reply:
             raise ValueError("a reply cannot be read: the arguments of a call are not an object")
     counts = (reply.prompt_tokens, reply.reply_tokens, reply.attempts)
     numbers = (reply.latency_s, 0.0 if reply.dollars is None else reply.dollars, reply.off_list)
+    if type(reply.carried) is not dict:
+        raise ValueError(f"a reply cannot be read: found {str(reply.carried)[:300]}")
     if type(reply.probabilities) is not dict or not _NUMBER.issuperset(map(type, reply.probabilities.values())):
         raise ValueError(f"a reply cannot be read: found {str(reply.probabilities)[:300]}")
     for values, kinds in ((texts, _TEXT), (counts, _COUNT), (numbers, _NUMBER)):

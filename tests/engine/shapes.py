@@ -150,13 +150,14 @@ def call(name: str, content: str, finish: str | None = "stop", *, action: Any = 
     """Make the shape of a call in some notation: an action, no answer, and a text only where it could be one."""
     filled = _filled(content, "text")
     is_markup = isinstance(filled, str) and filled.startswith(MARKUP)
-    return Shape(name, content, finish, {"action": action, **AS_TEXT, "text": FAILED if is_markup else filled})
+    text = FAILED if is_markup or finish == "length" else filled
+    return Shape(name, content, finish, {"action": action, **AS_TEXT, "text": text})
 
 
-def native(name: str, arguments: Any, **fields: Any) -> Shape:
+def native(name: str, arguments: Any, *, right: Any = SAID, **fields: Any) -> Shape:
     """Make the shape of a call that the endpoint recognised."""
     entry = {"type": "function", "id": "call_0", "function": {"name": "vote_post", "arguments": arguments}}
-    return Shape(name, {"content": None, "tool_calls": [{**entry, **fields}]}, "tool_calls", NATIVE)
+    return Shape(name, {"content": None, "tool_calls": [{**entry, **fields}]}, "tool_calls", NATIVE | {"action": right})
 
 
 NATIVE = {"choice": FAILED, "sheet": FAILED, "text": FAILED}
@@ -252,7 +253,7 @@ SHAPES = [
         "object begun after it",
         '«P» Or rather {"action": "do_no',
         "length",
-        {"action": FAILED, "choice": FAILED, "sheet": FAILED, "text": SENTENCE + ' Or rather {"action": "do_no'},
+        ALL_FAILED,
     ),
     Shape("empty", "", "stop", ALL_FAILED),
     Shape("blank", " \n\n", "stop", ALL_FAILED),
@@ -357,6 +358,63 @@ SHAPES = [
     native("native call, trailing comma", '{"post_id": 12, "value": 1,}'),
     native("native call, Python", "{'post_id': 12, 'value': 1}"),
     native("native call, id null", json.dumps(ARGUMENTS), id=None),
+    native("native call, arguments twice", json.dumps(ARGUMENTS) * 2),
+    native("native call, arguments after an empty object", "{}" + json.dumps(ARGUMENTS)),
+    native("native call, other arguments as well", json.dumps(ARGUMENTS) + '{"post_id": 13, "value": 1}', right=FAILED),
+    native("native call, arguments begun again", json.dumps(ARGUMENTS) + '{"post_id": 1', right=FAILED),
+    *(
+        Shape(
+            f"native call, {name}",
+            {"tool_calls": [{"function": {"name": name, "arguments": ARGUMENTS}}]},
+            "tool_calls",
+            NATIVE,
+        )
+        for name in (
+            "functions.vote_post:0",
+            "functions.functions.vote_post:12",
+            "default_api.vote_post",
+            '"vote_post"',
+        )
+    ),
+    Shape(
+        "native call that was cut, its arguments closed",
+        {"tool_calls": [{"function": {"name": "vote_post", "arguments": ARGUMENTS}}]},
+        "length",
+        ALL_FAILED,
+    ),
+    *(
+        Shape(
+            f"native call, {finish}",
+            {"tool_calls": [{"function": {"name": "vote_post", "arguments": ARGUMENTS}}]},
+            finish,
+            ALL_FAILED,
+        )
+        for finish in ("content_filter", "content_filter: SAFETY", "PROHIBITED_CONTENT", "refusal", "sensitive")
+    ),
+    Shape("text, filtered", "«P»", "content_filter", ALL_FAILED),
+    Shape("text that was cut", "«P» and then", "length", {"*": FAILED}),
+    *(
+        Shape(
+            f"answer in {field}",
+            {"content": content, field: "«P»"},
+            finish,
+            {"text": FAILED, "*": SAID} if finish == "stop" else ALL_FAILED,
+        )
+        for field, content, finish in (
+            ("reasoning_content", None, "stop"),
+            ("reasoning", "", "stop"),
+            ("thinking", None, "length"),
+        )
+    ),
+    Shape(
+        "answer after the thought in reasoning_content",
+        {"content": None, "reasoning_content": "Perhaps «X».</think>\n«P»"},
+        "stop",
+        {"text": FAILED},
+    ),
+    Shape(
+        "thought in reasoning_content", {"content": None, "reasoning_content": "Perhaps «X», so."}, "stop", ALL_FAILED
+    ),
     Shape(
         "native call twice",
         {"tool_calls": [{"function": {"name": "vote_post", "arguments": ARGUMENTS}}] * 2},

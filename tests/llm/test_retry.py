@@ -75,7 +75,7 @@ def kinds_of(llm: LLM, number: int) -> list[type[Any]]:
 def test_a_refusal_before_any_reply_is_for_a_person_and_one_in_the_middle_is_not() -> None:
     answers = iter([NO_KEY, PRICED, NO_KEY, PRICED, UNPAID])
     llm = Refusals(ScriptedLLM(lambda request: next(answers)))
-    assert kinds_of(llm, 5) == [AccessRefused, Reply, Refused, Reply, ServerError]
+    assert kinds_of(llm, 5) == [AccessRefused, Reply, Refused, Reply, BudgetExceeded]
 
 
 def test_refusals_that_do_not_end_are_for_a_person_after_all() -> None:

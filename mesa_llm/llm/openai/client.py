@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+import re
 import time
 from copy import copy
 from dataclasses import replace
@@ -22,12 +23,14 @@ from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.stage import post
 from mesa_llm.llm.batches.waiting import waiting_for
 from mesa_llm.llm.budget import send_again
+from mesa_llm.llm.endings import CUT, DECLINED, FILTERED, UNENDED, ending_of
 from mesa_llm.llm.openai.connection import Connections, Response
-from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
-from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
+from mesa_llm.llm.openai.dialect import Dialect
+from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, text_of_page, trouble
+from mesa_llm.llm.openai.learning import Learner, prompt_in
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.processes import ClientProcesses, SharedConnections
-from mesa_llm.llm.openai.reply import Cut, parse, read_reply
+from mesa_llm.llm.openai.reply import Cut, parse, quoted_reply, read_reply
 from mesa_llm.llm.openai.request import Writer, tool_choice
 from mesa_llm.llm.openai.truncation import TruncationDetector, cut_text
 from mesa_llm.llm.tokens import name_at, price_of, usage_of_failure
@@ -37,6 +40,14 @@ logger = logging.getLogger(__name__)
 
 MAX_ERROR_BYTES = 100_000
 """Maximum number of bytes of an error's body that are read."""
+
+_GATEWAY = re.compile(r"\b(?:408|429|5\d\d)\b")
+"""The status in the page of a gateway."""
+
+_TELLS_ERROR = frozenset(
+    {"error_code", "error_msg", "errorcode", "err_code", "base_resp", "code", "status_code", "errors"}
+)
+"""Fields of a response with status 200 that holds an error in place of a reply."""
 
 type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections | SharedConnections]
 
@@ -96,8 +107,7 @@ class OpenAIHTTP:
         self._where = f"{address.base}/chat/completions"
         self._url, self._headers = address.completions, _headers(self._key, address)
         self._writer = Writer(model)
-        self._dialect = Dialect()
-        self._accepted: Dialect | None = None
+        self._learner = Learner(self._where)
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._calls_tools = False
         self._cuts = TruncationDetector()
@@ -137,25 +147,41 @@ class OpenAIHTTP:
             request: The request.
             start: Time on the clock, in seconds, at which it was first sent.
         """
-        dialect = self._dialect
+        dialect = self._learner.dialect
         sent = self._writer.write(request, dialect)
         response = await (self._post(sent) if self._batches is None else post(self._batches, request, sent))
         try:
             answered = self._read(response, request, time.perf_counter() - start)
         except _Complaint as complaint:
-            usage = usage_of_failure(response.status, response.body)
-            if self._learn(dialect, complaint, sent):
-                await send_again(usage)
-                return None
-            error = trouble(complaint.status, complaint.detail, self._where, response.retry_after)
-            error.usage = usage
+            error = complaint
         except MesaLLMError as unusable:
             unusable.usage = usage_of_failure(response.status, response.body)
             raise
         else:
-            self._accepted = dialect
+            if dialect is not self._learner.accepted:
+                self._learner.accept(dialect)
             self._notice(request, answered[0], dialect)
             return answered
+        return await self._complained(error, response, request, dialect, sent)
+
+    async def _complained(
+        self, complaint: _Complaint, response: Response, request: Request, dialect: Dialect, sent: bytes
+    ) -> Answered | None:
+        """Return what the model wrote, if the error quotes it; None if another form of the request may help.
+
+        Raises:
+            MesaLLMError: If neither is so.
+        """
+        usage, detail = usage_of_failure(response.status, response.body), complaint.detail
+        if detail.wrote is not None:
+            return quoted_reply(detail, request, usage), []
+        body = json.loads(sent)
+        if self._learner.learn(dialect, complaint.status, detail, body):
+            await send_again(usage)
+            return None
+        self._learner.give_up(dialect)
+        error = trouble(complaint.status, detail, self._where, response.retry_after, prompt_in(body))
+        error.usage = usage
         raise error
 
     async def _try_again(self, request: Request, start: float) -> Answered:
@@ -163,7 +189,7 @@ class OpenAIHTTP:
         attempts = 1
         while True:
             async with waiting_for(self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())):
-                while self._dialect is not self._accepted:
+                while self._learner.dialect is not self._learner.accepted:
                     attempts += 1
                     if (answered := await self._try(request, start)) is not None:
                         return replace(answered[0], attempts=attempts), answered[1]
@@ -175,14 +201,15 @@ class OpenAIHTTP:
         """Return a client of the same model that sends requests in batches, where nothing is streamed."""
         client = copy(self)
         client._writer = Writer(self.model)
-        client._dialect = replace(self._dialect, omitted=self._dialect.omitted | {"stream"})
+        dialect = self._learner.dialect
+        client._learner = Learner(self._where, replace(dialect, omitted=dialect.omitted | {"stream"}))
         client._batches = OpenAIBatches(BatchHTTP(self._address, self._headers, self._secrets))
         return client
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of the endpoint, as far as it has been learned."""
-        return self._dialect
+        return self._learner.dialect
 
     @property
     def secrets(self) -> list[str]:
@@ -243,10 +270,19 @@ class OpenAIHTTP:
         except Cut:
             raise ServerError(f"{self._where} cut its reply after {len(response.body)} bytes") from None
         except (ValueError, RecursionError) as error:
-            text = self._without_secrets(response.body.strip())[:80]
-            raise BadReply(f"the reply is no JSON ({error}): it starts {text!r}") from None
+            raise self._no_json(response.body, error) from None
         self._check_error(body)
         return read_reply(body, request, latency_s), tokens_of(body) if request.choices else []
+
+    def _no_json(self, body: bytes, error: Exception) -> Exception:
+        """Return the error for a response that is no JSON: that of a gateway, if it is the page of one."""
+        text = self._without_secrets(body.strip()).decode("utf-8", "replace")
+        page = text_of_page(text)
+        if (status := _GATEWAY.search(page) if page != text else None) is not None:
+            return _Complaint(int(status[0]), ErrorDetail(page, ""))
+        if page != text:
+            return BadReply(f"{self._where} answered with {page}, not with JSON; check the api_base")
+        return BadReply(f"the reply is no JSON ({error}): it starts {text[:80].encode()!r}")
 
     def _check_error(self, body: Any) -> None:
         """Raise the error that some endpoints put into a response with status 200, or into its first choice."""
@@ -255,28 +291,12 @@ class OpenAIHTTP:
         error = holder.get("error") if isinstance(holder, dict) else None
         if not error and (choices or not isinstance(body, dict)):
             return
+        if not error and ending_of({}, body) in UNENDED:
+            return  # withheld
         detail = detail_in(self._without_secrets(json.dumps(holder).encode()))
-        if error or detail.is_about_loading:
-            code = error.get("code", error.get("status")) if isinstance(error, dict) else None
-            raise _Complaint(code if isinstance(code, int) and 400 <= code < 600 else 502, detail)
-
-    def _learn(self, dialect: Dialect, complaint: _Complaint, sent: bytes) -> bool:
-        """Learn from what the endpoint refuses; return whether the request is to be sent again, written differently.
-
-        Args:
-            dialect: The dialect in which the request was written.
-            complaint: The endpoint's error.
-            sent: The request.
-        """
-        if not complaint.may_be_about_form:
-            return False
-        simpler = dialect.without(complaint.detail, json.loads(sent))
-        learned = self._dialect if simpler is None else self._dialect.with_changes(dialect, simpler)
-        if learned != self._dialect:
-            text = learned.summary(self._dialect)
-            logger.warning("%s: %s; from now on, %s", self._where, complaint.detail.text, text)
-            self._dialect = learned
-        return simpler is not None or dialect != self._dialect
+        if error or detail.is_about_loading or _TELLS_ERROR.intersection(map(str.lower, holder)):
+            code = next((int(code) for code in detail.codes if code.isdigit() and 400 <= int(code) < 600), 502)
+            raise _Complaint(code, detail)
 
     def _notice(self, request: Request, reply: Reply, dialect: Dialect) -> None:
         """Learn from a reply whether the endpoint reads whole prompts, and enforces the form that it accepted."""
@@ -287,19 +307,16 @@ class OpenAIHTTP:
             return
         if request.schema is None and (not request.tools or request.choices):
             return
-        if not reply.text or reply.finish in ("refusal", "content_filter"):
+        if not reply.text or reply.finish in (FILTERED, DECLINED):
             return
-        learned = self._dialect
-        is_json = _is_json_object(reply.text) or reply.finish == "length"
+        learned = self._learner.dialect
+        is_json = _is_json_object(reply.text) or reply.finish == CUT
         if request.schema is not None and dialect.schema == "schema" and not is_json:
             learned = replace(learned, schema_words=True)
         must_call = request.tools and tool_choice(request) == "required" and dialect.choice == "required"
         if must_call and dialect.tools and not self._calls_tools:
             learned = replace(learned, tools=False)
-        if learned != self._dialect:
-            text = learned.summary(self._dialect)
-            logger.warning("%s: it does not keep to the form of a reply; from now on, %s", self._where, text)
-            self._dialect = learned
+        self._learner.note(learned, "it does not keep to the form of a reply")
 
     def _without_secrets(self, body: bytes) -> bytes:
         """Remove key, user and query from an endpoint's message, which may quote them."""
@@ -313,16 +330,6 @@ class _Complaint(Exception):
         super().__init__(detail.text)
         self.status = status
         self.detail = detail
-
-    @property
-    def may_be_about_form(self) -> bool:
-        """Whether it may be about a part of the request that the endpoint does not know."""
-        if self.status in (400, 406, 415, 422, 501):
-            return True
-        if self.status == 404:
-            return "support" in self.detail.text
-        is_server_error = self.status in (500, 502, 503)  # some servers report their chat templates' errors so
-        return is_server_error and not self.detail.is_about_loading and bool(FORM_ERROR.search(self.detail.text))
 
 
 def _is_json_object(text: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, cast
 
+from mesa_llm.llm.openai.accounts import says
 from mesa_llm.llm.openai.errors import ErrorDetail
 from mesa_llm.llm.openai.schema_keywords import LIMITS, keywords_in
 
@@ -70,25 +71,30 @@ class Dialect:
     omitted: frozenset[str] = frozenset()
     """Names of other fields of a request that it does not know, or of which it allows only the default."""
 
+    uncarried: frozenset[str] = frozenset()
+    """Names of fields of its own replies' messages that it does not take back; see `Reply.carried`."""
+
     schema_words: bool = False
     """Whether the form of an answer is described in words although it can be held to a schema."""
 
     @property
     def has_plain_messages(self) -> bool:
         """Whether messages are sent as they are."""
-        return self.system == "any" and self.tools and self.tool_messages and not (self.alternates or self.short_ids)
+        has_others = self.alternates or self.short_ids or self.uncarried
+        return self.system == "any" and self.tools and self.tool_messages and not has_others
 
-    def without(self, detail: ErrorDetail, sent: Mapping[str, Any]) -> Dialect | None:
+    def without(self, detail: ErrorDetail, sent: Mapping[str, Any], prompt: str = "") -> Dialect | None:
         """Return a simpler dialect, which avoids what an endpoint refuses.
 
         Args:
             detail: The endpoint's error.
             sent: The body of the request that it refused, written in this dialect.
+            prompt: The texts that it sends, whose words in an error are not taken for the endpoint's.
 
         Returns:
             The dialect; None if the error is about nothing that can be left out or written differently.
         """
-        change = next(_Complaint(self, detail, sent).changes(), None)
+        change = next(_Complaint(self, detail, sent, prompt).changes(), None)
         return None if change is None else replace(self, **dict([change]))
 
     def with_changes(self, old: Dialect, new: Dialect) -> Dialect:
@@ -116,6 +122,8 @@ def _note(name: str, now: Any, before: Any) -> str:
         names = sorted(cast("frozenset[str]", now - before))
         listing = ", ".join(names)
         left_out = f"{listing} {'is' if len(names) == 1 else 'are'} left out"
+        if name == "uncarried":
+            return f"{listing} of earlier replies is not sent back"
         return f"schemas are sent without {listing}" if name == "keywords" else left_out
     if name == "room":
         return f"replies have {now} tokens at most"
@@ -153,8 +161,6 @@ _NO = (
 )
 """Words of a refusal."""
 
-REFUSAL = re.compile(_NO, re.IGNORECASE)
-
 FORM_ERROR = re.compile(
     rf"alternat|template|jinja|(role|tool|schema|grammar|format|param|field|keyword)\w*.{{0,80}}{_NO}|"
     rf"{_NO}.{{0,80}}(role|tool|schema|grammar|format|param|field|keyword)",
@@ -188,11 +194,38 @@ _LENGTH = re.compile(
 """Messages about prompts that are too long, which name fields that have nothing to do with it."""
 
 
-_ENGLISH = frozenset({"stop", "stream", "temperature", "user", "n", "max_tokens", "max_completion_tokens"})
-"""Names of fields that a message may also mention without refusing them."""
+_ENGLISH = frozenset({"stop", "stream", "temperature", "user", "n"})
+"""Names of fields that a message may also mention without meaning them."""
+
+_OUTER = frozenset(
+    {"body", "request", "params", "parameters", "settings", "options", "extra_body", "query", "root", "json"}
+    | {"config", "generationconfig", "generation_config", "inferenceconfig", "inference_config", "sampling_params"}
+)
+"""Parts of a path before the name of a field of a request."""
+
+_AFTER = (
+    r"(?:\s+(?:parameter|param|field|setting|argument|option|property|keyword|attribute|key|value)s?\b|"
+    r"\s*[=:(\[]|\s+(?:is|are|was|were|has|have|had|must|should|can|cannot|can't|could|may|might|will|does|doesn't|isn't|"
+    r"aren't|needs?|requires?|only|not|no longer|un\w+|deprecated|removed|invalid|out of|too|and|or|with|for|on|in)\b)"
+)
+"""What follows the name of a setting that a sentence is about, where that is an English word as well."""
+
+_BEFORE = (
+    r"(?:(?:parameter|param|field|setting|argument|option|property|keyword|attribute|key|value (?:for|of)|"
+    r"support(?:s|ed|ing)?|set(?:ting)?|specify(?:ing)?|us(?:e|ing)(?: of)?|pass(?:ing)?|allow(?:s|ed)?|accepts?|"
+    r"un(?:supported|known|expected|recogni[sz]ed)|invalid|remov(?:e|ing)|drop|omit|without|custom|non-default|both|"
+    r"take|provide|include|disable|and|or|no)"
+    r"(?: the| a| any)?|[:,])\s+"
+)
+"""What stands before such a name."""
 
 
-_ALSO = {"reasoning_effort": r"support thinking|think value|thinking level|"}
+_ALSO = {
+    "reasoning_effort": r"support thinking|think value|thinking level|",
+    "repeat_penalty": r"repetition_penalty|",
+    "top_logprobs": r"logprobs|",
+    "stop": r"stop[ _]?sequences?|",
+}
 """Other words by which endpoints call a field."""
 
 
@@ -281,6 +314,7 @@ class _Complaint:
     dialect: Dialect
     detail: ErrorDetail
     sent: Mapping[str, Any]
+    prompt: str = ""
 
     @property
     def text(self) -> str:
@@ -297,11 +331,14 @@ class _Complaint:
         has_both = "tools" in self.sent and "response_format" in self.sent
         if has_both and self.dialect.both and _BOTH.search(self.detail.text):
             yield "both", False
+        yield from self._about_carried()
         yield from self._about_messages()
         yield from self._about_schemas()
         for part in (self.detail.about, self.detail.text):
             yield from self._about_parts(part)
         yield from self._about_fields()
+        if self._has_tool_messages and _ABOUT_TOOLS.search(self.text):
+            yield "tool_messages", False
 
     def _about_room(self) -> Iterator[Change]:
         """Find how long a reply may be, where the request allows a longer one."""
@@ -326,7 +363,7 @@ class _Complaint:
 
     def _about_messages(self) -> Iterator[Change]:
         roles = [message.get("role") for message in self.sent.get("messages", ())]
-        has_tools = "tool" in roles or any("tool_calls" in message for message in self.sent.get("messages", ()))
+        has_tools = self._has_tool_messages
         if has_tools and not self.dialect.short_ids and _SHORT_IDS.search(self.text):
             yield "short_ids", True
         if _ALTERNATION.search(self.text):
@@ -339,12 +376,24 @@ class _Complaint:
         if lists_others or _SYSTEM.search(self.text):
             yield from self._without_system(roles)
         is_about_role = self.detail.about.startswith("messages") or "role" in self.detail.text.lower()
-        if (
-            has_tools
-            and self.dialect.tool_messages
-            and (_TOOL_MESSAGES.search(self.text) or _ALTERNATION.search(self.text) or is_about_role)
-        ):
+        if has_tools and (_TOOL_MESSAGES.search(self.text) or _ALTERNATION.search(self.text) or is_about_role):
             yield "tool_messages", False
+
+    @property
+    def _has_tool_messages(self) -> bool:
+        """Whether calls or results of tools are among the messages, as such."""
+        messages = self.sent.get("messages", ())
+        return any(message.get("role") == "tool" or "tool_calls" in message for message in messages)
+
+    def _about_carried(self) -> Iterator[Change]:
+        """Find what was sent back of earlier replies and is not taken; what is missing is another matter."""
+        if _MISSING.search(self.detail.text):
+            return
+        beside = {name for message in self.sent.get("messages", ()) for name in _carried_in(message)}
+        in_paths = {part for path in self.detail.paths for part in _parts_of(path)}
+        refused = {name for name in beside if name in in_paths or self._is_marked(name)}
+        if refused:
+            yield "uncarried", self.dialect.uncarried | refused
 
     def _without_system(self, roles: list[Any]) -> Iterator[Change]:
         if "system" in roles and self.dialect.system != "none":
@@ -408,25 +457,88 @@ class _Complaint:
     # -- any field
 
     def _about_fields(self, *, named_plainly: bool = False) -> Iterator[Change]:
-        """Find fields that are refused by name; on request, only such whose names are no English words."""
+        """Find fields that are refused by name; on request, only such that are named as a field and nothing else."""
         is_cold = self.sent.get("temperature") == 0 and re.search(r"positive|greater|above|>", self.detail.text)
         if is_cold and "temperature" in self.text and not named_plainly:
             yield "min_temperature", COLD
         own = {"model", "messages", "tools", "response_format", "tool_choice", "max_tokens", "max_completion_tokens"}
-        others = [name for name in self.sent if name not in own and ("_" in name or not named_plainly)]
-        refused = {name for name in others if self._refuses(name)}
-        head = re.match(r"\w*", self.detail.about)
-        if head is not None and head[0] in others:
-            refused = {head[0]}
+        others = [name for name in self.sent if name not in own]
+        refused = {name for name in others if self._is_in_path(name)}
+        if not refused:
+            refused = {name for name in others if self._is_marked(name) or (not named_plainly and self._is_named(name))}
+        if is_cold and named_plainly:
+            refused.discard("temperature")
         if refused:
             yield "omitted", self.dialect.omitted | refused
 
     def _refuses(self, name: str) -> bool:
-        """Check whether the message refuses a field by its name."""
-        pattern = _ALSO.get(name, "") + re.escape(name).replace("_", "[_ ]")
-        if re.search(rf"(?<![\w-])(?:{pattern})(?!\w|-)", self.text, re.IGNORECASE) is None:
-            return False
-        return name not in _ENGLISH or REFUSAL.search(self.detail.text) is not None
+        """Check whether the error names a field of the request."""
+        return self._is_in_path(name) or self._is_marked(name) or self._is_named(name)
+
+    def _is_in_path(self, name: str) -> bool:
+        """Check whether a field of the error's own names the field, and no part of a message or of a schema."""
+        for path in (self.detail.about, *self.detail.paths):
+            *before, last = _parts_of(path) or [""]
+            if _snake(last) == name and _OUTER.issuperset(map(str.lower, before)):
+                return True
+        return False
+
+    def _is_marked(self, name: str) -> bool:
+        """Check whether the message names a field in quotation marks, by a path, or by a name that is no word."""
+        pattern = _pattern_of(name)
+        marked = rf"['\"`\u2018\u201c]\s*(?:{pattern})\s*['\"`\u2019\u201d]|\b(?:\w+[cC]onfig|body)\.(?:{pattern})\b"
+        if "_" in name:
+            marked += rf"|(?<![\w-])(?:{pattern})(?![\w-])"
+        return self._says(marked)
+
+    def _is_named(self, name: str) -> bool:
+        """Check whether a sentence of the message is about a field whose name is an English word as well."""
+        if name in ("n", "user"):
+            return self._says(rf"(?:parameter|param|field|argument|key)s?\W{{1,3}}{name}\b")
+        pattern = _pattern_of(name)
+        if name not in _ENGLISH:
+            return self._says(rf"(?<![\w-])(?:{pattern})(?![\w-])")
+        return self._says(rf"(?<![\w-])(?:{pattern}){_AFTER}|{_BEFORE}(?:{pattern})(?![\w-])|\A\W*(?:{pattern})\W*\Z")
+
+    def _says(self, pattern: str) -> bool:
+        """Check whether the message says something in words that are not those of the prompt."""
+        return says(re.compile(pattern, re.IGNORECASE), self.detail.text, self.prompt)
+
+
+_MISSING = re.compile(
+    r"\bmissing\b|must (?:be (?:passed|provided|included|returned|present)|include|contain|have|start|begin|end)|"
+    r"is required|are required|without|expected",
+    re.IGNORECASE,
+)
+"""Messages about what is missing in earlier replies."""
+
+_ABOUT_TOOLS = re.compile(r"tool|function|call|thought|thinking|reasoning|signature", re.IGNORECASE)
+"""Messages that may be about calls of tools in earlier replies."""
+
+_ROUTINE = frozenset({"role", "content", "tool_calls", "tool_call_id", "id", "type", "function", "name", "arguments"})
+"""Fields of messages and calls that are always sent."""
+
+
+def _carried_in(message: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what a message brings back."""
+    calls = message.get("tool_calls", ())
+    for fields_ in (message, *calls, *(call["function"] for call in calls)):
+        yield from (name for name in fields_ if name not in _ROUTINE)
+
+
+def _parts_of(path: str) -> list[str]:
+    """Return the names in a path, such as `generationConfig.temperature` or `['body', 'seed']`."""
+    return re.findall(r"\w+", path)
+
+
+def _snake(name: str) -> str:
+    """Return a name in small letters, with underscores."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+def _pattern_of(name: str) -> str:
+    """Return a pattern of the ways in which endpoints write the name of a field."""
+    return _ALSO.get(name, "") + re.escape(name).replace("_", "[_ ]?")
 
 
 def _can_be_joined(roles: list[Any]) -> bool:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
-from mesa_llm.errors import AccessRefused, BadReply, Loading, MesaLLMError, RateLimited, Refused, ServerError
+from mesa_llm.errors import AccessRefused, BadReply, Filtered, Loading, MesaLLMError, RateLimited, Refused, ServerError
+from mesa_llm.llm.openai.accounts import LONG_WAIT_S, Lack, lack_of, lack_text, says
 
 MAX_MESSAGE = 300
 """Maximum number of characters of an endpoint's message that an error quotes."""
 
-MAX_RETRY_AFTER_S = 120.0
-"""Maximum wait that an endpoint can ask for, in seconds."""
+MAX_RETRY_AFTER_S = LONG_WAIT_S
+"""Maximum wait that an endpoint can ask for, in seconds; if it asks for a longer one, the run stops."""
 
 _FOR_A_PERSON = {
     401: "check the API key",
@@ -59,6 +62,15 @@ class ErrorDetail(NamedTuple):
     wait_s: float | None = None
     """Seconds that it asks to wait before the next request; None: it does not say."""
 
+    codes: tuple[str, ...] = ()
+    """Codes, types, reasons and ids of quotas that stand in it."""
+
+    paths: tuple[str, ...] = ()
+    """Parts of the request that it names in fields of their own, such as `generationConfig.temperature`."""
+
+    wrote: str | None = None
+    """What the language model wrote, which the endpoint could not use; None: it quotes nothing."""
+
     @property
     def is_about_loading(self) -> bool:
         """Whether the model is still being loaded."""
@@ -67,10 +79,11 @@ class ErrorDetail(NamedTuple):
 
 def detail_in(body: bytes) -> ErrorDetail:
     """Read an endpoint's error from the body of a response, in OpenAI's form, FastAPI's, or plain text."""
-    text = body[:20_000].decode("utf-8", "replace")
+    text = body[:MAX_BODY].decode("utf-8", "replace")
     try:
         return detail_of(json.loads(text))
     except (ValueError, RecursionError):
+        text = text_of_page(text)
         return ErrorDetail(_one_line(text), "", wait_in(text))
 
 
@@ -78,10 +91,106 @@ def detail_of(body: Any) -> ErrorDetail:
     """Read an endpoint's error from JSON values."""
     try:
         detail = _detail(body)
-        wait_s = next(_waits(body, 0), None)
-        return detail._replace(wait_s=wait_in(detail.text) if wait_s is None else wait_s)
+        fields = list(_fields(body, 0))
+        waits = [wait_s for wait_s in (*_waits(body, 0), _reset_in(fields)) if wait_s is not None]
+        codes = tuple(dict.fromkeys(_codes(fields)))
+        wrote = next((value for name, value in fields if _WROTE.fullmatch(name) and isinstance(value, str)), None)
+        return detail._replace(
+            wait_s=waits[0] if waits else wait_in(detail.text), codes=codes, paths=_paths(fields), wrote=wrote
+        )
     except RecursionError:
         return ErrorDetail("(nested too deeply)", "")
+
+
+def detail_quoted(text: str) -> ErrorDetail:
+    """Read an endpoint's error from a text that may quote its JSON, as exceptions do."""
+    body = _quoted(text)
+    return detail_of(text) if body is None else detail_of(body)
+
+
+MAX_BODY = 100_000
+"""Maximum number of characters of an error that are read."""
+
+MAX_FIELDS = 500
+"""Maximum number of its fields that are looked at."""
+
+_CODE = re.compile(
+    r"(error_?|err_?|status_?)?(code|type|reason|status|kind)|quota_?(id|metric|limit)|(biz|sub)_?code", re.IGNORECASE
+)
+"""Names of fields that hold a code."""
+
+_PATH = re.compile(r"param|parameter|field|loc|path|property|argument|(data|json|instance)_?path", re.IGNORECASE)
+"""Names of fields that name a part of the request."""
+
+_WROTE = re.compile(
+    r"failed_?generation|(?:error_?)?(?:model|raw|generated|invalid|partial|llm)_?"
+    r"(?:output|text|reply|response|generation|completion|content)",
+    re.IGNORECASE,
+)
+"""Names of fields that hold what a language model wrote, and its endpoint could not use."""
+
+_VERDICT = re.compile(r"content_?filter|flagged", re.IGNORECASE)
+"""Names of fields that hold the verdict of a content filter."""
+
+
+def _fields(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an error at any depth, also of one that it quotes as text."""
+    if depth > 8:
+        return
+    if isinstance(value, list):
+        for item in cast("list[Any]", value)[:50]:
+            yield from _fields(item, depth + 1)
+        return
+    if not isinstance(value, dict):
+        return
+    for name, inner in list(cast("dict[str, Any]", value).items())[:MAX_FIELDS]:
+        yield name, inner
+        if name in ("raw", "body", "message", "detail", "error") and isinstance(inner, str) and "{" in inner:
+            inner = _quoted(inner)
+        yield from _fields(inner, depth + 1)
+
+
+def _quoted(text: str) -> Any:
+    """Return the JSON that a message quotes; None if it quotes none."""
+    start = text.find("{")
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _codes(fields: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    for name, value in fields:
+        is_code = isinstance(value, str | int) and not isinstance(value, bool)
+        if is_code and value != "" and _CODE.fullmatch(name):
+            yield str(value)[:100]
+        elif value and _VERDICT.search(name):
+            yield "content_filter"
+
+
+def _paths(fields: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
+    paths: list[str] = []
+    for name, value in fields:
+        if value and _PATH.fullmatch(name):
+            parts = cast("list[Any]", value) if isinstance(value, list) else [value]
+            if all(isinstance(part, str | int) for part in parts):
+                paths.append(".".join(map(str, parts))[:200])
+    return tuple(paths)
+
+
+def _reset_in(fields: Iterable[tuple[str, Any]]) -> float | None:
+    """Return the seconds until a limit is reset, of headers that a router quotes in its error."""
+    headers = {name.lower(): str(value) for name, value in fields if "ratelimit" in name.lower()}
+    return seconds_in(wait_in_headers(headers)) if headers else None
+
+
+def text_of_page(text: str) -> str:
+    """Return the title of a web page, or its words; any other text unchanged."""
+    if re.match(r"\s*(?:<!doctype html|<html|<head|<body)", text, re.IGNORECASE) is None:
+        return text
+    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+    words = re.sub(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", " ", text, flags=re.IGNORECASE | re.DOTALL)
+    return f"a web page ({html.unescape((title[1] if title else words).strip())[:200]})"
 
 
 def _detail(body: Any) -> ErrorDetail:
@@ -127,7 +236,9 @@ def _one_line(text: str) -> str:
     return line.encode("utf-8", "replace").decode()
 
 
-def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | None = None) -> MesaLLMError:
+def trouble(
+    status: int, detail: ErrorDetail, address: str, retry_after: str | None = None, prompt: str = ""
+) -> MesaLLMError:
     """Return the error to raise for an HTTP status.
 
     Args:
@@ -135,26 +246,27 @@ def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | N
         detail: The error that the endpoint reports.
         address: Name of the endpoint, for the error's text.
         retry_after: Its `Retry-After` header, which goes before what the body says.
+        prompt: What was sent, whose words in a message are not taken for the endpoint's.
 
     Returns:
-        `Loading` where the model is still being loaded, `AccessRefused` where a person must act (key, balance, model's
-        name, address), `RateLimited` (429, and 503 that says how long to wait), `ServerError` (5xx, 408, 409, 425),
-        `BadReply` (2xx), else `Refused`.
+        `Loading` where the model is still being loaded, `AccessRefused` where a person must act (key, balance, quota of
+        a day, model's name, address), `RateLimited` (429, and 503 that says how long to wait), `Filtered` where a
+        content filter rejects the prompt, `ServerError` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
     """
     message = f"{address} answered {status}: {detail.text or '(nothing)'}"
-    wait_s = seconds_in(retry_after)
-    if wait_s is None:
-        wait_s = wait_in(detail.text) if detail.wait_s is None else detail.wait_s
+    header_s = seconds_in(retry_after)
+    asked_s = detail.wait_s if header_s is None else header_s
+    wait_s = None if asked_s is None else min(asked_s, MAX_RETRY_AFTER_S)
     if detail.is_about_loading and status not in (401, 402, 403):
         return Loading(message, wait_s)
-    if (status == 429 and detail.about != "insufficient_quota") or (status == 503 and wait_s):
+    if (lack := _lack(status, detail, asked_s, prompt)) is not None:
+        return AccessRefused(f"{message}; {lack_text(lack, host_of(address), asked_s)}", is_out_of_money=True)
+    if is_filtered(status, detail, prompt):
+        return Filtered(f"{message}; a content filter of the provider rejects this prompt")
+    if status == 429 or (status == 503 and wait_s) or (status == 502 and _RATE.search(f"{detail.about} {detail.text}")):
         return RateLimited(message, wait_s)
     if status >= 500 or status in (408, 409, 425):
         return ServerError(message)
-    if status == 403 and re.search(r"flagged|moderation|content polic", detail.text, re.IGNORECASE):
-        return Refused(message)
-    if status in (402, 429):
-        return AccessRefused(f"{message}; {_FOR_A_PERSON[402]}", is_out_of_money=True)
     if status in _FOR_A_PERSON:
         return AccessRefused(f"{message}; {_FOR_A_PERSON[status]}")
     if status < 300:
@@ -164,7 +276,70 @@ def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | N
     return Refused(message)
 
 
+_RATE = re.compile(r"rate.?limit|too many requests|qps|throttl|slow down", re.IGNORECASE)
+"""Words of a limit of the moment, in an error within a response with a status of success."""
+
+
+def _lack(status: int, detail: ErrorDetail, wait_s: float | None, prompt: str) -> Lack | None:
+    return lack_of(status, f"{detail.about} {detail.text}", detail.codes, wait_s, prompt)
+
+
+def is_final(status: int, detail: ErrorDetail, prompt: str) -> bool:
+    """Check whether an error is about money, a quota or what a prompt says, so that no other form of it can help.
+
+    Args:
+        status: HTTP status.
+        detail: The error that the endpoint reports.
+        prompt: As for `trouble`.
+    """
+    return _lack(status, detail, detail.wait_s, prompt) is not None or is_filtered(status, detail, prompt)
+
+
+def host_of(address: str) -> str:
+    """Return the host of an address; a name that is none unchanged."""
+    return urlsplit(address).hostname or address
+
+
+_FILTER_CODES = re.compile(
+    r"content.?(?:filter|polic|moderat|sensitive|safety|block|risk|violation)|responsible.?ai|data.?inspection|moderation|"
+    r"sensitive|guardrail|prompt.?block|flagged|invalid_prompt|safety",
+    re.IGNORECASE,
+)
+"""Codes of errors by a content filter."""
+
+_FILTER_NUMBERS = frozenset({"1301", "1026", "1027"})
+"""Numbers of such errors: Zhipu, MiniMax."""
+
+_FILTER_WORDS = re.compile(
+    r"content (?:management|filter|polic|moderation)|content-filter|\bflagged\b|\bmoderation\b|prohibited content|"
+    r"(?:safety|responsible AI) (?:system|filter|polic|check|reason|setting)|content exists risk|considered high risk|"
+    r"usage (?:polic|guideline)|(?:inappropriate|sensitive|harmful|unsafe) (?:content|information|words|material)|"
+    r"violat\w+ .{0,40}(?:polic|guideline|terms)|\u654f\u611f|\u8fdd\u89c4|\u4e0d\u5b89\u5168|\u4e0d\u5f53",
+    re.IGNORECASE,
+)
+"""An error by a content filter, in words."""
+
+
+def is_filtered(status: int, detail: ErrorDetail, prompt: str = "") -> bool:
+    """Check whether an error says that a content filter rejects what a prompt says.
+
+    Args:
+        status: HTTP status.
+        detail: The error that the endpoint reports.
+        prompt: As for `trouble`.
+    """
+    if status not in (400, 403, 406, 422, 451, 502):
+        return False
+    codes = (detail.about, *detail.codes)
+    if any(_FILTER_CODES.search(code) for code in codes) or not _FILTER_NUMBERS.isdisjoint(codes):
+        return True
+    return says(_FILTER_WORDS, detail.text, prompt)
+
+
 # -- how long to wait
+
+MAX_WAIT_S = 366 * 86_400.0
+"""Maximum wait that is read, in seconds."""
 
 _UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)"
 _AMOUNT = r"\d{1,9}(?:\.\d{1,9})?"
@@ -186,7 +361,7 @@ def seconds_in(retry_after: str | None) -> float | None:
     """Read a `Retry-After` header: seconds, a duration with units (`6m0s`), or an HTTP date.
 
     Returns:
-        Seconds to wait, at most `MAX_RETRY_AFTER_S`; None if it is missing, malformed or in the past.
+        Seconds to wait; None if it is missing, malformed or in the past.
     """
     if not retry_after:
         return None
@@ -203,7 +378,7 @@ def seconds_in(retry_after: str | None) -> float | None:
 
 
 def wait_in(text: str) -> float | None:
-    """Read how long a message asks to wait, in seconds, at most `MAX_RETRY_AFTER_S`; None: it does not say."""
+    """Read how long a message asks to wait, in seconds; None: it does not say."""
     found = _WAIT.search(text[: 10 * MAX_MESSAGE])
     return None if found is None else seconds_in(found[1].strip())
 
@@ -226,10 +401,10 @@ def wait_in_headers(headers: Mapping[str, str]) -> str | None:
         (_reset_s(value), _remaining(headers, name)) for name, value in headers.items() if "ratelimit-reset" in name
     ]
     known = [(wait_s, remaining) for wait_s, remaining in waits if wait_s is not None]
-    spent = [wait_s for wait_s, remaining in known if remaining == 0]
-    if spent:
-        return str(max(spent))
-    return str(min(wait_s for wait_s, _ in known)) if known else None
+    spent = [wait_s for wait_s, remaining in known if not remaining]
+    if spent:  # a limit that does not say what remains of it counts if no other one is spent
+        return str(max([wait_s for wait_s, remaining in known if remaining == 0] or [min(spent)]))
+    return str(min(min(wait_s for wait_s, _ in known), MAX_RETRY_AFTER_S)) if known else None
 
 
 def _remaining(headers: Mapping[str, str], name: str) -> float | None:
@@ -270,7 +445,7 @@ def _unit_s(unit: str) -> float:
 
 
 def _bounded(wait_s: float) -> float | None:
-    return None if math.isnan(wait_s) or wait_s < 0 else min(wait_s, MAX_RETRY_AFTER_S)
+    return None if math.isnan(wait_s) or wait_s < 0 else min(wait_s, MAX_WAIT_S)
 
 
 def _waits(value: Any, depth: int) -> Iterator[float]:

@@ -14,9 +14,12 @@ from typing import Any, cast
 
 from pydantic_core import from_json
 
-from mesa_llm.errors import BadReply
+from mesa_llm.errors import BadReply, ServerError
+from mesa_llm.llm.endings import CUT, DECLINED, INTERRUPTED, UNENDED, ending_of
 from mesa_llm.llm.lenient_json import DECODER, UNREAD
-from mesa_llm.llm.tokens import dollars_of, usage_in
+from mesa_llm.llm.openai.carried import PLAIN_CALL, PLAIN_FIELDS, PLAIN_FUNCTION, carried_of, is_wanted, merge
+from mesa_llm.llm.openai.errors import ErrorDetail
+from mesa_llm.llm.tokens import count_tokens, dollars_of, usage_in
 from mesa_llm.records import Reply, Request, ToolCall, Usage
 
 MAX_CALLS = 50
@@ -36,14 +39,17 @@ _THOUGHTS = frozenset(
 MAX_REASONING = 100_000
 """Maximum number of characters of a model's reasoning that are kept."""
 
-_CUT = frozenset({"length", "max_tokens", "max_length", "max_output_tokens", "model_length"})
-"""Endpoints' words for a reply that was cut at its maximum number of tokens."""
+MAX_ID = 100_000
+"""Maximum number of characters of a call's id: some endpoints put a signature of thought into it."""
 
 Body = dict[str, Any]
 """A JSON object."""
 
 REASONING = ("reasoning_content", "reasoning", "thinking")
 """Names under which endpoints return a model's reasoning, in the order in which they are looked for."""
+
+_IN_TEXTS = PLAIN_FIELDS | set(REASONING)
+"""Fields of a message that arrive as pieces of text."""
 
 _NOT_DATA = re.compile(r"^(?::.*|(?:event|id|retry):.*|data:\s*\[DONE\]\s*|\[DONE\]\s*)$", re.MULTILINE)
 """Lines of server-sent events that hold no data."""
@@ -64,49 +70,79 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
     Raises:
         BadReply: If it holds no choice with a message, or what its message holds in place of text and calls is
             unusable.
+        ServerError: If the endpoint failed in the middle of it.
     """
     fields = _mapping(body)
     choices = fields.get("choices")
-    if not isinstance(choices, list) or not choices:
-        raise BadReply("the reply holds no `choices`")
-    choice = _mapping(cast("list[Any]", choices)[0])
+    choice = _mapping(cast("list[Any]", choices)[0]) if isinstance(choices, list) and choices else {}
     message = choice.get("message")
     if message is None and isinstance(choice.get("text"), str):
         message = {"content": choice["text"]}
+    reason = choice.get("finish_reason")
+    is_plain = (reason == "stop" or reason == "tool_calls") and _TELLING.isdisjoint(choice)
+    finish = str(reason) if is_plain else _clean(ending_of(choice, fields))
+    if finish == INTERRUPTED:
+        raise ServerError("the endpoint failed in the middle of its reply (finish_reason=error)")
     if not isinstance(message, dict):
-        raise BadReply("the reply's first choice holds no `message`")
+        if finish not in UNENDED:
+            raise BadReply("the reply's first choice holds no `message`" if choices else "the reply holds no `choices`")
+        message = {}  # withheld
     message_fields = cast("dict[str, Any]", message)
     faults: list[str] = []
     text, thought = _text_of(message_fields.get("content"), faults)
-    calls = _calls_of(_entries_of(message_fields), faults)
-    finish = finish_of(_short(choice.get("finish_reason")))
-    if faults and not text and not calls:
-        prefix = (
-            "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == "length" else ""
-        )
+    entries = _entries_of(message_fields)
+    beside: list[str] = []
+    calls = _calls_of(entries, faults, beside)
+    for name in message_fields:
+        if (name not in PLAIN_FIELDS and message_fields[name]) or (name == "content" and type(message[name]) is list):
+            beside.append(name)
+    if faults and not text and not calls and (finish == CUT or finish not in UNENDED):
+        prefix = "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == CUT else ""
         raise BadReply(prefix + "; ".join(faults[:3]))
     reasoning = _reasoning_of(message_fields) or thought
-    if not text and not calls and isinstance(message_fields.get("refusal"), str):
-        text, finish = _clean(message_fields["refusal"]), "refusal"
-    usage = usage_in(body) or Usage()
+    if not text and not calls and isinstance(message_fields.get("refusal"), str) and message_fields["refusal"]:
+        text, finish = _clean(message_fields["refusal"]), DECLINED
+    if reasoning:
+        reasoning = _clean(reasoning[:MAX_REASONING])
+    usage, reported = usage_in(body) or _NO_USAGE, fields.get("usage")
     return Reply(
         text,
         calls,
         usage.prompt_tokens,
         usage.reply_tokens,
-        dollars_of(_mapping(fields.get("usage")).get("cost")),
+        dollars_of(reported.get("cost")) if isinstance(reported, dict) and "cost" in reported else None,
         _short(fields.get("model")),
         finish,
         latency_s,
-        reasoning=_clean(reasoning[:MAX_REASONING]),
+        reasoning=reasoning,
         cached_tokens=usage.cached_tokens,
         stored_tokens=usage.stored_tokens,
+        carried=carried_of(message_fields, entries, reasoning) if beside else _NOTHING,
     )
 
 
-def finish_of(reason: str) -> str:
-    """Return why a reply ended, in the endpoint's word; `length` for all words that mean its maximum of tokens."""
-    return "length" if reason.lower() in _CUT else reason
+_TELLING = frozenset({"native_finish_reason", "provider_specific_fields", "content_filter_results"})
+"""Fields of a choice that may say more about how its reply ended."""
+
+_NO_USAGE = Usage()
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def quoted_reply(detail: ErrorDetail, request: Request, used: Usage | None) -> Reply:
+    """Return what a language model wrote as a reply, where its endpoint could not use it, and quotes it in an error.
+
+    Args:
+        detail: The error.
+        request: The request that it answers.
+        used: What the endpoint reports of it; its tokens are counted here if that is nothing.
+    """
+    text = _clean((detail.wrote or "")[:MAX_ARGUMENTS])
+    is_cut = re.search(r"max\w*[ _](?:completion[ _])?tokens|length|truncated", detail.text, re.IGNORECASE) is not None
+    counts = (count_tokens(request), count_tokens(text))
+    if used is not None and used.tokens:
+        counts = (used.prompt_tokens, used.reply_tokens)
+    return Reply(text, (), *counts, finish=CUT if is_cut else "")
 
 
 def _mapping(value: object) -> dict[str, Any]:
@@ -174,8 +210,8 @@ def _entries_of(message: Mapping[str, Any]) -> object:
     return uses or entries
 
 
-def _calls_of(entries: object, faults: list[str]) -> tuple[ToolCall, ...]:
-    """Return the usable tool calls of a message, and append what is wrong with the others to `faults`."""
+def _calls_of(entries: object, faults: list[str], beside: list[str]) -> tuple[ToolCall, ...]:
+    """Return the usable tool calls of a message; append the faults of others, and fields that stand beside a call."""
     if entries is None:
         return ()
     if not isinstance(entries, list):
@@ -189,8 +225,12 @@ def _calls_of(entries: object, faults: list[str]) -> tuple[ToolCall, ...]:
         if not isinstance(name, str):
             faults.append("a tool call names no tool")
             continue
+        for part, plain in ((entry, PLAIN_CALL), (function, PLAIN_FUNCTION)):
+            for key in part:
+                if key not in plain:
+                    beside.append(key)
         arguments = _arguments_of(function.get("arguments"))
-        calls.append(ToolCall(_clean(name), arguments, _short(entry.get("id"))))
+        calls.append(ToolCall(_clean(name), arguments, _id_of(entry.get("id"))))
     return tuple(calls)
 
 
@@ -220,6 +260,13 @@ def _clean(text: str) -> str:
 def _short(value: object) -> str:
     """Return the first 200 characters of a text; empty for anything else."""
     return _clean(value[:200]) if isinstance(value, str) else ""
+
+
+def _id_of(value: object) -> str:
+    """Return the id of a call as it came; empty if it has none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return _clean(value[:MAX_ID]) if isinstance(value, str) else ""
 
 
 class Cut(ValueError):
@@ -291,7 +338,7 @@ def _joined(events: Sequence[Body], is_ended: bool) -> Body:
         return failed if failed.get("error") else {"error": _choice(failed).get("error") or failed}
     if whole := next(filter(_is_whole, reversed(events)), None) if len(events) <= 2 else None:
         return whole
-    message, joined, finish, tokens = _Message(), Body(), "", list[Any]()
+    message, joined, ending, tokens = _Message(), Body(), Body(), list[Any]()
     for event in map(_as_completion, events):
         joined |= {name: event[name] for name in ("id", "model", "usage") if event.get(name)}
         if usage := _mapping(event.get("x_groq")).get("usage"):
@@ -300,13 +347,13 @@ def _joined(events: Sequence[Body], is_ended: bool) -> Body:
         message.add(_mapping(choice.get("delta") or choice.get("message")))
         if isinstance(choice.get("text"), str):
             message.add({"content": choice["text"]})
-        finish = choice.get("finish_reason") or finish
+        ending |= {name: choice[name] for name in ("finish_reason", *_TELLING) if choice.get(name)}
         tokens += _list(_mapping(choice.get("logprobs")).get("content"))
     if not message.has_anything:
         return {**events[-1], **joined}
-    if not (is_ended or finish):
+    if not (is_ended or "finish_reason" in ending):
         raise Cut("the events end without a mark of their end")
-    choice = {"index": 0, "message": message.fields, "finish_reason": finish or None}
+    choice = {"index": 0, "message": message.fields, "finish_reason": None, **ending}
     return {**joined, "choices": [{**choice, "logprobs": {"content": tokens}} if tokens else choice]}
 
 
@@ -349,11 +396,7 @@ class _Message:
                 self._texts.setdefault(name, []).append(value)
             elif isinstance(value, list):
                 self._parts += value
-        if isinstance(delta.get("reasoning_details"), list) and not any(delta.get(name) for name in REASONING):
-            details = cast("list[Any]", delta["reasoning_details"])
-            self._texts.setdefault("reasoning", []).extend(
-                text for detail in details if isinstance(text := _mapping(detail).get("text"), str)
-            )
+        merge(self._other, {name: value for name, value in delta.items() if name not in _IN_TEXTS and is_wanted(name)})
         if isinstance(delta.get("function_call"), dict):
             _append_call(self._other.setdefault("function_call", {}), delta["function_call"])
         calls = delta.get("tool_calls")
@@ -374,7 +417,10 @@ class _Message:
         call = self._calls.setdefault(key, {"type": "function", "function": {}})
         if piece.get("id"):
             call["id"] = piece["id"]
-        _append_call(call["function"], _mapping(piece.get("function")))
+        merge(call, {name: value for name, value in piece.items() if name not in PLAIN_CALL})
+        function = _mapping(piece.get("function"))
+        merge(call["function"], {name: value for name, value in function.items() if is_wanted(name)})
+        _append_call(call["function"], function)
 
     @property
     def has_anything(self) -> bool:

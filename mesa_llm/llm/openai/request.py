@@ -16,6 +16,7 @@ from mesa_llm.llm.openai.schema_keywords import keywords_in, without_keywords
 from mesa_llm.llm.probabilities import token_settings
 from mesa_llm.llm.schema.flat import choices, flat_schema, with_enums
 from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
+from mesa_llm.records.requests import CALLS
 
 OPENING = "Begin."
 """First message of the user, where a conversation that the model begins has to begin with the user."""
@@ -289,7 +290,7 @@ def adapted(messages: Sequence[ChatMessage], dialect: Dialect, form: str) -> lis
         dialect: How much of the format the endpoint supports.
         form: What is said about the form of the reply, at the end of the first message; empty: nothing.
     """
-    written = list(messages)
+    written = [_uncarried(message, dialect) for message in messages] if dialect.uncarried else list(messages)
     if form:
         first, *rest = written or [ChatMessage("user", "")]
         written = [replace(first, content=f"{first.content}\n\n{form}".lstrip()), *rest]
@@ -342,10 +343,38 @@ def _in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         elif last is not None and last.role == message.role != "tool":
             text = "\n\n".join(filter(None, (last.content, message.content)))
             calls, images = (*last.tool_calls, *message.tool_calls), (*last.images, *message.images)
-            written[-1] = ChatMessage(message.role, text, calls, images=images)
+            written[-1] = ChatMessage(message.role, text, calls, images=images, carried=_carried_by_both(last, message))
             continue
         written.append(message)
     return written
+
+
+def _carried_by_both(one: ChatMessage, other: ChatMessage) -> dict[str, Any]:
+    """Return what two messages that are joined bring back; a content of its own would hide that of the other one."""
+    if not (one.carried or other.carried):
+        return {}
+    joined = {name: value for name, value in {**one.carried, **other.carried}.items() if name != "content"}
+    calls = [[*message.carried.get(CALLS, ())] for message in (one, other)]
+    if any(calls):
+        joined[CALLS] = [*calls[0], *[{}] * (len(one.tool_calls) - len(calls[0])), *calls[1]]
+    return joined
+
+
+def _uncarried(message: ChatMessage, dialect: Dialect) -> ChatMessage:
+    """Leave out what an endpoint does not take back of its own replies."""
+    if not message.carried:
+        return message
+    carried = {name: value for name, value in message.carried.items() if name not in dialect.uncarried}
+    if CALLS in carried:
+        carried[CALLS] = [_without(call, dialect.uncarried) for call in carried[CALLS]]
+    return replace(message, carried=carried)
+
+
+def _without(call: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    left = {name: value for name, value in call.items() if name not in names}
+    if "function" in left:
+        left["function"] = {name: value for name, value in left["function"].items() if name not in names}
+    return left
 
 
 def _with_short_ids(message: ChatMessage) -> ChatMessage:

@@ -54,6 +54,10 @@ ADVICE = MappingProxyType(
         "BadReply": ADVICE_ON_ENDPOINTS,
         "Refused": ADVICE_ON_ENDPOINTS,
         "TransportError": ADVICE_ON_ENDPOINTS,
+        "Filtered": (
+            "A content filter of the provider stopped the prompts or the replies. Change what agents read, or the "
+            "filter's settings at the provider."
+        ),
         "RateLimited": (
             "The endpoint is rate-limiting requests. Wait a while and press Play, use fewer agents, or set "
             "requests_per_min in mesa-llm.toml."

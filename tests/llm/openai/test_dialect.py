@@ -249,7 +249,7 @@ def test_a_reply_is_asked_for_no_longer_than_there_is_room(words: str, room: int
 )
 def test_what_no_other_form_can_mend_is_refused_at_once(words: str) -> None:
     (error,), server = asked(lambda body, number: refused(400, words), FULL)
-    assert (type(error), server.count) == (Refused, 1)
+    assert (isinstance(error, Refused), server.count) == (True, 1)
 
 
 def test_an_endpoint_that_refuses_everything_comes_to_an_end() -> None:
@@ -285,3 +285,51 @@ def test_a_refusal_that_names_an_english_word_is_no_refusal_of_a_keyword() -> No
     body = json.loads(Writer("tiny").write(ask(schema=VOTE), Dialect()))
     detail = ErrorDetail("the maximum number of schemas is reached", "")
     assert Dialect().without(detail, body) is None
+
+
+LITTLE = {"temperature": 0.7, "top_p": 0.9, "stop": ["\n"], "seed": 3, "n": 1, "user": "me", "reasoning_effort": "low"}
+NAMED = [
+    ("temperature", "`temperature` is deprecated for this model.", {}),
+    ("temperature", "temperature has been removed for this model", {}),
+    ("temperature", "The temperature parameter went away in this version", {}),
+    ("temperature", "Please do not set temperature.", {}),
+    ("temperature", "Request contains an invalid argument", {"param": "generationConfig.temperature"}),
+    ("temperature", "bad", {"details": [{"fieldViolations": [{"field": "generationConfig.temperature"}]}]}),
+    ("top_p", "topP is obsolete here", {}),
+    ("top_p", "nope", {"param": "top_p"}),
+    ("top_p", "Extra inputs are forbidden", {"loc": ["body", "top_p"]}),
+    ("stop", "This model takes no stop sequences; the parameter stop went away", {}),
+    ("seed", "seed: gone", {}),
+    ("n", "the parameter n is fixed", {}),
+    ("user", "Unknown parameter: 'user'", {}),
+    ("reasoning_effort", "reasoning_effort retired", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "words", "fields"), NAMED)
+def test_a_setting_is_left_out_by_whatever_names_it(name: str, words: str, fields: dict[str, Any]) -> None:
+    rule = no_field(name, words, **fields)
+    replies, server = asked(strict(rule), *[ask(settings=LITTLE)] * 2)
+    assert [getattr(reply, "attempts", reply) for reply in replies] == [2, 1]
+    left_out = (LITTLE.keys() | {"seed"}) - server.last.keys()
+    assert left_out == {name}
+
+
+CONTENT = ask(ChatMessage("user", "The temperature is rising, and my stop is closed."), settings=LITTLE)
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("Invalid character in 'The temperature is rising, and my stop'", {}),
+        ("A text about the temperature is not what we answer", {}),
+        ("bad input", {"param": "messages[0].content.temperature"}),
+        ("bad schema", {"loc": ["body", "tools", 0, "function", "parameters", "temperature"]}),
+    ],
+)
+def test_a_refusal_of_what_is_said_changes_no_setting(words: str, fields: dict[str, Any], caplog) -> None:
+    behave = lambda body, number: refused(400, words, **fields) if number <= 2 else None  # noqa: E731
+    replies, server = asked(behave, CONTENT, CONTENT, CONTENT)
+    assert isinstance(replies[0], Refused)
+    assert server.last["temperature"] == 0.7
+    assert not [record for record in caplog.records if "left out" in record.getMessage()]

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, Loading, RateLimited, Refused, ServerError
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, Filtered, Loading, RateLimited, Refused, ServerError
 from mesa_llm.llm.openai.errors import (
     MAX_MESSAGE,
     MAX_RETRY_AFTER_S,
+    MAX_WAIT_S,
     ErrorDetail,
     detail_in,
     seconds_in,
@@ -46,8 +47,8 @@ def test_an_empty_account_needs_a_person_although_its_status_is_429() -> None:
         raise trouble(429, detail_in(body), "here")
 
 
-def test_a_prompt_that_moderation_flags_is_only_refused() -> None:
-    assert type(trouble(403, ErrorDetail("Your input was flagged", ""), "here")) is Refused
+def test_a_prompt_that_moderation_flags_is_filtered() -> None:
+    assert type(trouble(403, ErrorDetail("Your input was flagged", ""), "here")) is Filtered
 
 
 @pytest.mark.parametrize(
@@ -83,8 +84,8 @@ def test_any_body_gives_short_words_on_one_line(body: bytes) -> None:
     [
         ("2", 2.0),
         ("0.25", 0.25),
-        ("86400", MAX_RETRY_AFTER_S),
-        ("inf", MAX_RETRY_AFTER_S),
+        ("86400", 86_400.0),
+        ("inf", MAX_WAIT_S),
         *[(header, None) for header in ("-3", "nan", "soon", "", None, "Mon, 99 Foo 9999 99:99:99 GMT")],
     ],
 )
@@ -112,7 +113,7 @@ def test_a_retry_after_without_a_zone_is_in_gmt(monkeypatch: pytest.MonkeyPatch)
     [
         ({"error": {"message": "Rate limit reached: Limit 30000, Used 29900. Please try again in 7.0s. Visit"}}, 7.0),
         ({"error": {"message": "Please try again in 1m30s."}}, 90.0),
-        ({"error": {"message": "Please try again in 6m0s."}}, MAX_RETRY_AFTER_S),
+        ({"error": {"message": "Please try again in 6m0s."}}, 360.0),
         ({"error": {"message": "try again in 350ms"}}, 0.35),
         ({"error": {"message": "Please retry after 30 seconds."}}, 30.0),
         ({"error": {"message": "Please wait 1 minute and 5 seconds"}}, 65.0),
@@ -141,7 +142,8 @@ def test_a_delay_that_stands_in_the_body_is_found_and_bounded(body: Any, wait_s:
             | {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "7.66s"},
             7.66,
         ),
-        ({"x-ratelimit-reset": "99999999999999"}, MAX_RETRY_AFTER_S),
+        ({"x-ratelimit-reset": "99999999999999"}, MAX_WAIT_S),
+        ({"x-ratelimit-remaining": "3", "x-ratelimit-reset": "9h"}, MAX_RETRY_AFTER_S),
         ({"x-ratelimit-reset": "soon", "retry-after": "nan"}, None),
     ],
 )
