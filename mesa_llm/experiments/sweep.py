@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import json
-import os
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -34,6 +33,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
 from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.runlog.disk import reason_of, write_whole
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, none_succeeded, suggestion
 
@@ -154,7 +154,7 @@ class SweepJob:
         row = json.loads(text)  # equal to the row of an earlier run
         file = self.log.with_suffix(".json")
         try:
-            _write(file, text)
+            write_whole(file, text)
         except OSError as fault:
             row |= {"error": row["error"] or _unwritten_text(file, fault), "error_kind": type(fault).__name__}
         return row
@@ -336,9 +336,9 @@ def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFram
     last = [name for name in LAST if name in columns]
     table = pd.DataFrame(rows, columns=[*(name for name in columns if name not in last), *last])
     try:
-        _write(folder / TABLE, table.to_csv(index=False))
+        write_whole(folder / TABLE, table.to_csv(index=False))
         if find_spec("pyarrow") is not None:
-            table.to_parquet(folder / Path(TABLE).with_suffix(".parquet"))
+            write_whole((folder / TABLE).with_suffix(".parquet"), table.to_parquet())
     except OSError as error:
         raise ConfigError(_unwritten_text(folder / TABLE, error)) from error
     return table
@@ -532,20 +532,8 @@ def _text_of(error: Exception | SystemExit | None) -> str:
     return str(error) if isinstance(error, MesaLLMError) else f"the model broke: {type(error).__name__}: {error}"
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
-
-
 def _unwritten_text(path: Path, error: OSError) -> str:
     return (
-        f"{str(path)!r} cannot be written: {error.strerror}. What was recorded is kept; the same sweep "
+        f"{str(path)!r} cannot be written: {reason_of(path, error)}. What was recorded is kept; the same sweep "
         "resumes once it can be written"
     )

@@ -90,8 +90,11 @@ def write_compact(source: sqlite3.Connection, target: Path) -> int:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         copy, packed = Path(folder, "copy.sqlite"), Path(folder, "packed")
         write_clean(source, copy)
-        with packed.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as archive:
-            archive.write(copy.read_bytes())
+        with packed.open("wb") as file:
+            with gzip.GzipFile("", "wb", 9, file, mtime=0) as archive:
+                archive.write(copy.read_bytes())
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(packed, target)
     return target.stat().st_size
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog.disk import Reserve, disk_fault, is_about_place, is_full
+from mesa_llm.runlog.disk import Reserve, disk_fault, is_about_place, is_full, reason_of
 from mesa_llm.runlog.file import (
     OpenFile,
     WriteLock,
@@ -180,13 +180,17 @@ class Database:
 
     def _size(self) -> str:
         """Describe how large the log is for each reply; empty if it holds none."""
-        files = [] if self._file is None else [self._file, self._file.with_name(f"{self._file.name}-wal")]
         try:
             (n,) = self._replies.execute("SELECT count(*) FROM calls").fetchone()
-            size = sum(file.stat().st_size for file in files if file.is_file())
-        except (*SQL_ERRORS, OSError):
+        except SQL_ERRORS:
             return ""
+        size = self._sizes()
         return f" (so far it has taken {size // n:,} bytes a reply)" if n and size else ""
+
+    def _sizes(self) -> int:
+        """Return the number of bytes in the file and its write-ahead log."""
+        files = [] if self._file is None else [self._file, self._file.with_name(f"{self._file.name}-wal")]
+        return sum(os.path.getsize(file) for file in files if file.is_file())
 
     def _save_uncommitted(self) -> None:
         """Commit what is not committed in the room that was reserved, or write it to another disk; say so in the fault.
@@ -269,14 +273,14 @@ class Database:
         with suppress(sqlite3.Error):
             self._trace.rollback()
         self._collect_pending()
-        fault: Exception | None = None
+        fault, size = "", self._sizes()
         for file in (*([opened.path] if opened.is_free() else []), *recovery_files(opened.path)):
             try:
                 copy, is_whole = save_copy(self._trace, self._uncommitted, file)
                 wal = opened.abandon(is_saved=is_whole)
                 os.replace(copy, file)
             except (*SQL_ERRORS, OSError, OverflowError) as error:
-                fault = fault or error
+                fault = fault or reason_of(file, error, size)
                 continue
             saved = "The recording is saved" if is_whole else "Only part of the recording could be saved"
             way = "run again with that log to resume" if is_whole else f"mesa-llm inspect {file} --recover NEW.sqlite"
@@ -285,7 +289,7 @@ class Database:
             break
         else:
             wal = opened.abandon(is_saved=False)
-            text += f", and the recording cannot be saved: {line_of(cast('Exception', fault))}"
+            text += f", and the recording cannot be saved: {fault}"
         if wal is not None:
             text += f". What was written last is kept in {str(wal)!r}"
         self._first_fault = f"{text}. No more requests are sent"

@@ -54,7 +54,7 @@ _FAULTS = {
 """Number of an error of the operating system → what it means for a file. ENOSPC comes last where EDQUOT is unknown."""
 
 
-def disk_fault(path: Path, error: Exception) -> DiskFault | None:
+def disk_fault(path: Path, error: Exception, size: int = 0) -> DiskFault | None:
     """Return what is wrong with the disk under a file; None if an error has another reason.
 
     SQLite hides the number of the error, so the same is tried with a file that has no name.
@@ -62,12 +62,13 @@ def disk_fault(path: Path, error: Exception) -> DiskFault | None:
     Args:
         path: The file.
         error: From writing it.
+        size: Number of bytes that it was to have; 0: somewhat more than it has.
     """
     is_broken = _code(error) == sqlite3.SQLITE_IOERR
     if isinstance(error, OSError):
         number = error.errno
     elif is_broken or is_about_place(error):
-        number = _probe(path)
+        number = _probe(path, size)
     else:
         return None
     fault = _FAULTS.get(number or 0)
@@ -75,11 +76,37 @@ def disk_fault(path: Path, error: Exception) -> DiskFault | None:
         return DiskFault(f"{_BROKEN.text} ({line_of(error)})", _BROKEN.remedy)
     if number not in (errno.ENOSPC, getattr(errno, "EDQUOT", None)) or fault is None:
         return fault
+    folder = Path(getattr(error, "filename2", None) or getattr(error, "filename", None) or path).parent
     with suppress(OSError):
-        free = shutil.disk_usage(path.parent).free
-        room = f"{free:,} bytes are free in {str(path.parent)!r}, and a run log needs {MIN_ROOM:,} to begin with"
+        free = shutil.disk_usage(folder).free
+        room = f"{free:,} bytes are free in {str(folder)!r}, and a run log needs {MIN_ROOM:,} to begin with"
         return DiskFault(f"{fault.text} ({room})", fault.remedy)
     return fault
+
+
+def reason_of(path: Path, error: Exception, size: int = 0) -> str:
+    """Return why a file could not be written, as part of a sentence; see `disk_fault`."""
+    fault = disk_fault(path, error, size)
+    return line_of(error) if fault is None else fault.text
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that is as it was before until the new content is on the disk.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
 
 
 def is_about_place(error: Exception) -> bool:
@@ -97,14 +124,15 @@ def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _probe(path: Path) -> int | None:
-    """Return the number of the error that writing beside a file, at its last byte, gives; None if it gives none."""
-    end = max((file.stat().st_size for file in (path, path.with_name(f"{path.name}-wal")) if file.is_file()), default=0)
+def _probe(path: Path, size: int) -> int | None:
+    """Return the number of the error that writing beside a file, and beyond its end, gives; None if it gives none."""
+    companions = (path, path.with_name(f"{path.name}-wal"))
+    end = max(size, *(file.stat().st_size if file.is_file() else 0 for file in companions))
     try:
         with tempfile.TemporaryFile(dir=path.parent) as file:
             file.write(bytes(_PROBED))
-            file.seek(end)
-            file.write(bytes(8192))
+            file.seek(end + _PROBED)  # a hole, so that this takes no room
+            file.write(b"0")
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -21,7 +21,9 @@ from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, Usage
 from mesa_llm.runlog.compact import write_clean, write_compact
 from mesa_llm.runlog.database import Mode
-from mesa_llm.runlog.layout import FORMAT, FORMATS, columns, connect
+from mesa_llm.runlog.disk import reason_of
+from mesa_llm.runlog.file import save_copy
+from mesa_llm.runlog.layout import FORMAT, FORMATS, columns
 from mesa_llm.runlog.queries import UNANSWERED, Queries, unanswered_in
 from mesa_llm.runlog.tables import (
     CHECKED,
@@ -33,7 +35,6 @@ from mesa_llm.runlog.tables import (
     failure_of,
     is_under_lower_limit,
     is_whole_call,
-    line_of,
     readable,
     reply_of,
     storable,
@@ -318,10 +319,11 @@ class RunLog(Queries):
             raise ConfigError(f"this run is a replay; copy its recording instead, {str(self.path)!r}")
         self.commit()
         try:
-            with self._lock, closing(connect(str(path))) as target:
-                self._db.backup(target)
-        except sqlite3.Error as error:
-            raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
+            with self._lock:
+                copy, _ = save_copy(self._db, (), path)
+            os.replace(copy, path)
+        except (OSError, *SQL_ERRORS) as error:
+            raise ConfigError(f"{str(path)!r} cannot be written: {reason_of(path, error)}") from error
 
     def compact_to(self, path: Path) -> int:
         """Write a compact copy of the recording so far, which replays like the log itself; see `compact`.
@@ -337,7 +339,7 @@ class RunLog(Queries):
             with self._lock:
                 return write_compact(self._recorded, path)
         except (OSError, *SQL_ERRORS) as error:
-            raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
+            raise ConfigError(f"{str(path)!r} cannot be written: {reason_of(path, error)}") from error
 
     def clean_to(self, path: Path, facts: Mapping[str, Any]) -> None:
         """Write a copy of the recording so far that names neither process nor host, and replays like the log itself.
@@ -354,7 +356,7 @@ class RunLog(Queries):
             with self._lock:
                 write_clean(self._recorded, path, facts)
         except SQL_ERRORS as error:
-            raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
+            raise ConfigError(f"{str(path)!r} cannot be written: {reason_of(path, error)}") from error
 
     # -- replies
 

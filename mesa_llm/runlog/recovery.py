@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.runlog.disk import disk_fault
 from mesa_llm.runlog.file import copied
 from mesa_llm.runlog.layout import FORMATS, SCHEMA, check, columns, connect, format_of, selection
 from mesa_llm.runlog.tables import (
@@ -68,18 +69,32 @@ def recover(damaged: Path, new: Path) -> list[RecoveredTable]:
         raise ConfigError(f"{str(new)!r} already exists; name a new file")
     if not os.access(new.absolute().parent, os.W_OK):
         raise ConfigError(f"{str(new)!r} cannot be written; name a new file in a writable folder")
+    unfinished = new.with_name(f"{new.name}.unfinished")
+    place = Path(tempfile.gettempdir(), "copy")
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = copied(damaged, Path(folder))
-            with closing(_open_copy(copy, damaged)) as source, closing(connect(str(new))) as target:
-                target.executescript(SCHEMA)
-                results = [_recover(table, source, target) for table in SALVAGED]
+            with closing(_open_copy(copy, damaged)) as source:
+                place = unfinished.absolute()
+                unfinished.unlink(missing_ok=True)
+                with closing(connect(str(unfinished))) as target:
+                    target.executescript(SCHEMA)
+                    results = [_recover(table, source, target) for table in SALVAGED]
+        if any(result.kept for result in results):
+            os.replace(unfinished, new)
     except (*SQL_ERRORS, OSError) as error:
+        wal = damaged.with_name(f"{damaged.name}-wal")
+        size = damaged.stat().st_size + (wal.stat().st_size if wal.is_file() else 0)
+        fault = disk_fault(place, error, size)
+        reason = line_of(error) if fault is None else f"{fault.text}. Run this again {fault.remedy}"
+        if fault is not None and place != unfinished.absolute():
+            reason += f"; it is copied to {str(place.parent)!r} first, or to the folder that TMPDIR names"
+        raise ConfigError(f"{str(damaged)!r} cannot be recovered into {str(new)!r}: {reason}") from error
+    finally:
         with suppress(OSError):  # in a read-only folder, there is nothing to remove
-            new.unlink(missing_ok=True)
-        raise ConfigError(f"{str(damaged)!r} cannot be recovered into {str(new)!r}: {line_of(error)}") from error
+            unfinished.unlink(missing_ok=True)
+            unfinished.with_name(f"{unfinished.name}-journal").unlink(missing_ok=True)
     if not any(result.kept for result in results):
-        new.unlink()
         raise ConfigError(f"nothing can be recovered from {str(damaged)!r}: it contains no row of a run log")
     return results
 

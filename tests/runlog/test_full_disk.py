@@ -7,12 +7,14 @@ import shutil
 import signal
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from mesa_llm import ConfigError
+from mesa_llm import ConfigError, RunLog
+from mesa_llm.runlog.disk import write_whole
+from mesa_llm.runlog.recovery import recover
 from tests.pot import PotModel
 from tests.processes import run
 from tests.small_disk import (
@@ -183,3 +185,27 @@ def changed_on_a_full_disk(folder: Path, change: str) -> None:
 @pytest.mark.parametrize("change", ["overwrite", "replace", "delete"])
 def test_a_log_changed_on_a_full_disk_is_saved_on_another(change, tmp_path) -> None:
     child_of("changed_on_a_full_disk", tmp_path, change)
+
+
+def copied_on_a_full_disk(folder: Path) -> None:
+    disk, log = small_disk(folder), folder / "run.sqlite"
+    assert play(log, CountingLLM()) == ""
+    targets = [folder / name for name in ("copy.sqlite", "run.sqlite.gz", "row.json")]
+    for target in targets:
+        target.write_text("as it was")
+    disk.fill()
+    with closing(RunLog(log, "read")) as source:
+        for write in (
+            lambda: source.copy_to(targets[0]),
+            lambda: source.compact_to(targets[1]),
+            lambda: write_whole(targets[2], "x" * 100_000),
+            lambda: recover(log, folder / "new.sqlite"),
+        ):
+            with pytest.raises((ConfigError, OSError), match=r"disk is full|No space left"):
+                write()
+    assert [target.read_text() for target in targets] == ["as it was"] * 3
+    assert len(list(folder.iterdir())) == 5  # and no half of a file beside them
+
+
+def test_no_copy_of_a_log_replaces_a_whole_file_by_half_of_one(tmp_path) -> None:
+    child_of("copied_on_a_full_disk", tmp_path)

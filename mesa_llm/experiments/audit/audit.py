@@ -43,6 +43,7 @@ from mesa_llm.model.cost_estimate import Cost, CountingAccess
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate, total_quality
+from mesa_llm.runlog.disk import reason_of, write_whole
 
 ROWS = "runs.csv"
 """File of all runs, in the audit's folder."""
@@ -352,7 +353,12 @@ def _write_table(rows: Iterable[Mapping[str, Any]], folder: Path) -> None:
     """Write the rows of all runs as a table."""
     import pandas as pd
 
-    pd.DataFrame(list(rows)).drop(columns=list(NOT_LISTED), errors="ignore").to_csv(folder / ROWS, index=False)
+    table = pd.DataFrame(list(rows)).drop(columns=list(NOT_LISTED), errors="ignore")
+    try:
+        write_whole(folder / ROWS, table.to_csv(index=False))
+    except OSError as error:
+        place = folder / ROWS
+        raise ConfigError(f"{str(place)!r} cannot be written: {reason_of(place, error)}") from error
 
 
 def _awareness_jobs(setup: AuditSetup) -> list[AwarenessJob]:
