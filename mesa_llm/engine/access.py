@@ -169,9 +169,13 @@ class Access:
             key = self._keys.key_for(self._source_of(text, endpoint, is_auxiliary, origin))
             timeout_s = endpoint.timeout_s or self._options.timeout_s
             connect = partial(_remote, endpoint, key, timeout_s, self._processes, is_auxiliary=is_auxiliary)
-            return self._connection(
-                (endpoint, key), lambda: self._owned(connect()), endpoint, is_auxiliary=is_auxiliary
-            )
+
+            def connect_and_say() -> LLM:
+                if text not in self._endpoints and text in self._from_file().endpoints:
+                    self._from_file().say_where(text)
+                return self._owned(connect())
+
+            return self._connection((endpoint, key), connect_and_say, endpoint, is_auxiliary=is_auxiliary)
 
     def _surrogate(self, surrogate: SurrogateLLM, text: str, origin: Origin) -> OpenedModel:
         """Return a surrogate mind with the language model that it asks otherwise, within that model's limits."""

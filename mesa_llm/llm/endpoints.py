@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import tomllib
@@ -17,6 +18,8 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.keys import AGREED_NAME, Origin, environment, has_agreed
 from mesa_llm.llm.tokens import prices_of
+
+logger = logging.getLogger(__name__)
 
 CONFIG_FILE = AGREED_NAME
 """File in the working directory from which endpoints are read, unless `MESA_LLM_CONFIG` names another."""
@@ -213,6 +216,18 @@ class EndpointFile(NamedTuple):
     def with_keys(self) -> dict[str, Endpoint]:
         """Its endpoints that are sent a key out of the environment."""
         return {name: endpoint for name, endpoint in self.endpoints.items() if endpoint.key_env is not None}
+
+    def say_where(self, name: str) -> None:
+        """Log where the requests to an endpoint go, unless the user has named the file by `MESA_LLM_CONFIG`.
+
+        Args:
+            name: Name of the endpoint, which may well be that of a model.
+        """
+        if self.path == Path(CONFIG_FILE):
+            endpoint = self.endpoints[name]
+            bases = [Address.of(base).base for base in (endpoint.api_base, *endpoint.replicas) if base is not None]
+            where = ", ".join(bases) or f"the provider of {endpoint.model}"
+            logger.warning("llm=%r is an endpoint of %s: its requests go to %s", name, self.path.absolute(), where)
 
 
 def read_endpoints(path: Path | None = None) -> EndpointFile:

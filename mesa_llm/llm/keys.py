@@ -158,8 +158,15 @@ _LOCK = threading.Lock()
 
 
 def agreements_file() -> Path:
-    """Return the file in the user's configuration that holds the digests of files that the user has agreed to."""
-    return platformdirs.user_config_path("mesa-llm") / "agreed.json"
+    """Return the file in the user's configuration that holds the digests of files that the user has agreed to.
+
+    Raises:
+        ConfigError: If the user has no home, nor `XDG_CONFIG_HOME`.
+    """
+    try:
+        return platformdirs.user_config_path("mesa-llm") / "agreed.json"
+    except RuntimeError as error:
+        raise ConfigError(f"there is no folder to keep agreements in: {error}") from None
 
 
 def has_agreed(content: bytes) -> bool:
@@ -193,6 +200,6 @@ def _agreed() -> dict[str, str]:
     """Read the agreements: digest of a file → its path; none if there is no list, or it is damaged."""
     try:
         agreed = json.loads(agreements_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, ConfigError):
         return {}
     return agreed if isinstance(agreed, dict) else {}

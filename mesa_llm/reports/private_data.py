@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import re
 import socket
 from collections import Counter
@@ -197,14 +198,22 @@ def _in_log(file: Path) -> Iterator[tuple[str, str]]:
 
 def _places(text: str) -> Iterator[tuple[str, str]]:
     """Find private paths, and the names of the user and the machine."""
-    home = str(Path.home())
+    home = os.path.expanduser("~")  # which stays, if the user has none
     for found in _PATH.findall(text):
         yield "private path", found
     if len(home) > MIN_NAME and home in text and not _PATH.search(home):
         yield "private path", home
-    for what, name in (("user name", getpass.getuser()), ("name of this machine", socket.gethostname())):
+    for what, name in (("user name", _user_name()), ("name of this machine", socket.gethostname())):
         if len(name) >= MIN_NAME and name.lower() not in COMMON_NAMES:
             yield from ((what, name) for _ in re.findall(rf"\b{re.escape(name)}\b", text))
+
+
+def _user_name() -> str:
+    """Return the name of the user; empty if the system knows none, as in a container with an arbitrary user."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 def _contacts(text: str) -> Iterator[tuple[str, str]]:

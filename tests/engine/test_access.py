@@ -171,6 +171,24 @@ def test_endpoints_are_read_from_a_file() -> None:
     assert (route.capabilities.name, route.concurrency) == (NAME, 3)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_where_an_endpoint_of_a_folder_is_asked_is_said_once_with_every_address(
+    named: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = '[endpoints.gpt-4o]\nmodel = "tiny"\napi_base = "http://a.example/v1"\n'
+    Path("mesa-llm.toml").write_text(table + 'replicas = ["http://user:secret@b.example/v1"]\n')
+    if named:
+        monkeypatch.setenv("MESA_LLM_CONFIG", str(Path("mesa-llm.toml").absolute()))
+    with closing(Access()) as access:
+        access.open("gpt-4o")
+        access.open("gpt-4o")
+    said = (
+        f"endpoint of {Path('mesa-llm.toml').absolute()}: its requests go to http://a.example/v1, http://b.example/v1"
+    )
+    assert caplog.text.count(said) == (not named)
+    assert "secret" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

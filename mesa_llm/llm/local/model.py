@@ -132,7 +132,11 @@ class EmbeddedModel:
         """
         if self._server is None:
             path = self._path or model_file(self.profile)
-            self._server, self.context_tokens = load(path, self.profile)
+            try:
+                self._server, self.context_tokens = load(path, self.profile)
+            except (OSError, MemoryError) as error:
+                reason = str(error) or "there is not enough memory"
+                raise ConfigError(f"{str(path)!r} cannot be loaded on this machine: {reason}") from error
             self._file_name = path.stem
         try:
             self._server.handle_chat_completions({**body, "cache_prompt": self._prepare_cache(body["messages"])}, take)

@@ -58,8 +58,9 @@ def runs_folder() -> Path | None:
     setting = os.environ.get(RUNS_VARIABLE, "")
     if setting == "none":
         return None
-    for folder in (Path(setting or "runs").absolute(), Path.home() / ".local" / "share" / "mesa-llm" / "runs"):
-        with suppress(OSError):
+    for folder in (Path(setting or "runs"), Path("~/.local/share/mesa-llm/runs")):
+        with suppress(OSError, RuntimeError):  # the user may have no home
+            folder = folder.expanduser().absolute()
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
                 return folder
