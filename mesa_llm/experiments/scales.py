@@ -113,8 +113,8 @@ def odd_codes(theirs: Sequence[Any], ours: Sequence[Any], question: str, source:
         return []
     low, high = min(simulated), max(simulated)
     span = max(high - low, 1.0)
-    outside = [one for one in people if not low <= one <= high]
-    odd = [one for one in dict.fromkeys(outside) if _CODE.fullmatch(f"{one:g}") or not low - span <= one <= high + span]
+    far = [one for one in people if not low - 1 <= one <= high + 1]
+    odd = [one for one in dict.fromkeys(far) if _CODE.fullmatch(f"{one:g}") or not low - span <= one <= high + span]
     if not odd:
         return []
     shown = ", ".join(f"{one:g}" for one in odd[:MAX_SHOWN])

@@ -45,7 +45,7 @@ _FOREIGN = re.compile(
     # Central European (1250): £ukasz, ¯aneta, Gdañsk, Kowaliæ, Szõke, Brãila, Nìmec, Dùm, and Czech words such as Øidiè
     rf"|[£¯¥]{_SMALL}|œ[^\W\d_uidct]|ñ(?=[^\W\d_aeiouáéíóú])|[aeiouy]æ\b|õ(?![e\W])|ã(?=[^\W\d_oes])"
     rf"|È(?={_SMALL})|è(?=[aiouyáí])|ì(?={_LETTER})|{_LETTER}ù(?={_LETTER})"
-    rf"|\b(?=\w*[øèÈØ])(?=\w*[áíýúìù])\w+"
+    rf"|\b(?=\w*[øèÈØ])(?=\w*[áíýúìù])\w+|\b(?=\w*[øØ])\w*è"
     # Turkish (1254) and Romanian: Ayþe, Ýbrahim, Güneþ, Daðlý; Baltic (1257): Bçrziòð
     rf"|[þÞýÝðÐ](?={_LETTER})|(?<={_SMALL})[þÞýÝðÐ]|ç(?=[^\W\d_aeouyàâéèêëïoóôõãúùûí])"
 )

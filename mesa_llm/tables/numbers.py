@@ -24,6 +24,9 @@ _SPACES = re.compile(r"(?<=\d)[\u00a0\u2009\u202f '’](?=\d{3}(?!\d))")
 _MEASURED = re.compile(r"([$€£¥]?)\s*([-+−]?\s?[$€£¥]?)\s*(\d[\d.,]*)\s*(.*)", re.DOTALL)
 """A number with what stands before and after it."""
 
+_UNIT = re.compile(r"[%‰°$€£¥]|°?[^\W\d_][^\d]{0,20}")
+"""What is taken for a unit."""
+
 _CODE_LABEL = re.compile(r"(?:[=:)(]|[-–—.](?=\s)).*[^\W\d].*", re.DOTALL)
 """The rest of a cell such as `1 = never`, `5 - agree` or `7 (very)`."""
 
@@ -119,6 +122,8 @@ def _units(texts: Sequence[tuple[str, str]]) -> str | None:
         if _CODE_LABEL.fullmatch(rest):
             if (first := labels.setdefault(number, rest)).casefold() != rest.casefold():
                 raise ConfigError(f"the code {number} has two labels, {first!r:.60} and {rest!r:.60}; give it one")
+        elif rest and not _UNIT.fullmatch(rest):
+            return None
         elif rest:
             units.setdefault(rest.casefold().rstrip("s."), rest)
     if labels and units:
@@ -149,7 +154,7 @@ def _decimal_mark(numbers: Iterable[str]) -> str:
         elif len(marks) > 1:
             votes["," if marks[0] == "." else "."] += 1
         elif marks and re.fullmatch(r"-?[1-9]\d{0,2}[.,]\d{3}", number):
-            doubtful = doubtful if marks[0] == "." else number
+            doubtful = doubtful or (number if marks[0] == "," else "")
         elif marks:
             votes[marks[0]] += 1
     if len(votes) > 1:

@@ -188,3 +188,43 @@ def test_spread_of_choices_is_the_chance_that_two_differ() -> None:
     assert spread_of(codes, "choice") == pytest.approx(10 / 12)
     assert spread_of(codes[:1], "choice") is None
     assert spread_ratio(codes, np.zeros(4, dtype=int), "choice") is None
+
+
+@pytest.mark.parametrize("scales", [{"mood": (1, 7)}, {"mood": MOOD.answer}])
+@pytest.mark.parametrize("code", [-99, 99, "-9"])
+def test_codes_outside_of_the_scale_are_missing_and_noted(scales, code) -> None:
+    found = compare_with(long(mood=[1, 7, 4, code]), long(mood=[2, 6, 4]), scales=scales)
+    row: Any = found.row("mood")
+    assert (row.n_people, row.n_people_missing, row.people_mean.value) == (3, 1, 4)
+    assert f"1 answer to 'mood' taken for missing ({code!r}); it allows 1 to 7" in found.text()
+
+
+def test_without_a_scale_a_code_is_noted_and_counts() -> None:
+    found = compare_with(long(mood=[1, 7, 4, 99]), long(mood=[2, 6, 4]))
+    assert "1 answer to 'mood' far from the simulated 2 to 6 (99); if these are codes" in found.text()
+    assert not compare_with(long(mood=[1, 7, 4]), long(mood=[2, 6, 4])).notes
+
+
+def test_answers_that_are_no_choices_are_missing_and_noted() -> None:
+    found = compare_with(long(vote=["Yes", "no", "refused"]), long(vote=["yes", "no"]), scales={"vote": VOTE.answer})
+    assert found.row("vote").people_shares == {"yes": 0.5, "no": 0.5}
+    assert "('refused'); it allows 'yes', 'no'" in found.text()
+    with pytest.raises(ConfigError, match="no answer to 'vote' that it allows: found 1, 2; wanted 'yes', 'no'"):
+        compare_with(long(vote=[1, 2]), long(vote=["yes", "no"]), scales={"vote": VOTE.answer})
+
+
+def test_a_survey_knows_what_its_questions_allow() -> None:
+    found = compare_survey(VoterModel, [MOOD], people(mood=[-99] * 5 + [4] * 35), llm="rule", baselines=())
+    assert found.row("mood").people_mean.value == 4
+    assert "5 answers to 'mood' taken for missing (-99)" in found.text()
+
+
+def test_units_and_labels_are_taken_off_where_the_other_side_has_numbers() -> None:
+    found = compare_with(long(mood=["1 = never", "5 - always"], age=["25 years", "31 years"]), long(mood=[2], age=[30]))
+    assert [found.row(name).people_mean.value for name in ("mood", "age")] == [3, 28]
+    assert "'years' is taken off the numbers" in found.text()
+
+
+def test_marks_of_missing_answers_are_missing_unless_the_simulation_answers_so() -> None:
+    assert compare_with(long(vote=["yes", "NA", "None"]), long(vote=["yes"])).row("vote").n_people == 1
+    assert compare_with(long(vote=["yes", "NA", "None"]), long(vote=["none"])).row("vote").n_people == 2

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population import Persona, from_file
-from mesa_llm.tables import plain_number, read_table, whole_rows
+from mesa_llm.tables import numbers_of, plain_number, read_table, whole_rows
 
 ANN = {"name": "Ann", "age": 41}
 
@@ -70,6 +70,61 @@ def test_texts_are_read_in_the_encodings_of_excel_and_others(
 def test_an_encoding_that_cannot_be_told_is_refused_with_the_way_out(tmp_path: Path, text: str, encoding: str) -> None:
     with pytest.raises(ConfigError, match=r"line 3: the text is neither UTF-8 nor Windows-1252; save it as UTF-8"):
         rows(tmp_path / "t.csv", f"name\nAnn\n{text}\n".encode(encoding))
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        *((name, "cp1254") for name in ("Ayşe Güneş", "İbrahim", "Dağlı", "Ali Yılmaz", "Şule")),
+        *(
+            (name, "cp1250")
+            for name in ("Łukasz", "Zdeněk", "Řidič", "Jiří Dvořák", "Gdańsk", "Szőke", "Brăila", "Čapek")
+        ),
+        *((name, "cp1257") for name in ("Bērziņš", "Žukauskas")),
+        *((name, "cp1251") for name in ("Да", "Анна")),
+        ("Zoé", "cp437"),
+        ("北京", "gbk"),
+    ],
+)
+def test_a_code_page_that_is_not_western_is_refused_unless_it_is_named(
+    tmp_path: Path, text: str, encoding: str
+) -> None:
+    content = f"name\nAnn\n{text}\n".encode(encoding)
+    with pytest.raises(ConfigError, match=r"line 3: the text is neither UTF-8 nor Windows-1252; .* with encoding="):
+        rows(tmp_path / "t.csv", content)
+    assert read_table(tmp_path / "t.csv", encoding=encoding) == [(2, {"name": "Ann"}), (3, {"name": text})]
+
+
+WESTERN = [
+    *("José, Bäckerin in Köln", "François Lefèvre, cœur, créée, théâtre", "Núñez, ¿Qué? Íñigo, pingüino", "Søren, Ærø"),
+    *(
+        "João Simões, ações, irmã",
+        "più, così, perché, Niccolò",
+        "Åsa Öberg, Äänekoski",
+        "Vicenç, Antònia",
+        "“a” – 5 m², £5",
+    ),
+]
+
+
+@pytest.mark.parametrize("text", WESTERN)
+def test_western_letters_are_read_as_windows_1252(tmp_path: Path, text: str) -> None:
+    for encoding in ("cp1252", "utf-8"):
+        assert rows(tmp_path / "t.tsv", f"name\tx\n{text}\t1\n".encode(encoding)) == [{"name": text, "x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("name\nJosé\n".encode() + "Zoë\n".encode("cp1252"), "line 2: this part of the file is UTF-8"),
+        ("name\nJosé\n".encode().decode("cp1252").encode(), "line 2: 'JosÃ©' is UTF-8 that a program took for"),
+        ("name\ndon’t\n".encode().decode("cp1252").encode(), "'donâ€™t' is UTF-8"),
+        (b"PK\x03\x04", "is a workbook or an archive; rename it to .xlsx"),
+    ],
+)
+def test_mixed_and_twice_encoded_texts_are_refused(tmp_path: Path, content: bytes, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        rows(tmp_path / "t.csv", content)
 
 
 @pytest.mark.parametrize("name", ["t.tsv", "t.txt", "t.csv", "t.tab", "t.csv.gz"])
@@ -232,3 +287,39 @@ def test_a_persona_of_tinytroupes_is_read_with_its_facts(tmp_path: Path) -> None
         "Personality:\n- Traits:\n  - You are curious.\n- Big five:\n  - Openness: High.\nBeliefs:\n- Data is key."
     )
     assert from_file(path) == [Persona(name="Lisa Carter", persona=text, traits={"age": 28}, style="Professional.")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["25 years", "31 years"], [25, 31]),
+        (["12 %", "7.5 %"], [12, 7.5]),
+        (["$1,200.50", "$900"], [1200.5, 900]),
+        (["1.234,5", "7"], [1234.5, 7]),
+        (["1,234", "12,5"], [1.234, 12.5]),
+        (["1,234", "1,234.5"], [1234, 1234.5]),
+        (["1\u202f234", "−5"], [1234, -5]),
+        (["1 = never", "5 = always", 3], [1, 5, 3]),
+        (["5 - agree", "1 (not at all)"], [5, 1]),
+        (["18-24", "25-34"], None),
+        (["yes", "5"], None),
+        (["2024-01-02"], None),
+    ],
+)
+def test_numbers_are_read_without_units_and_labels(cells: list[Any], numbers: list[float] | None) -> None:
+    found = numbers_of(cells)
+    assert (found and found[0]) == numbers
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        (["1,234", "5,678"], "'1,234' may be thousands"),
+        (["1.5", "2,5"], "a decimal comma and some a decimal point"),
+        (["25 years", "3 months"], "in 'years' and 'months'"),
+        (["1 = never", "1 = always"], "the code 1 has two labels"),
+    ],
+)
+def test_a_number_that_may_be_another_is_refused(cells: list[Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        numbers_of(cells)
