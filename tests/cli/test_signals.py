@@ -31,7 +31,6 @@ COMMANDS = {
     "--no-awareness --set guests=2 --set regulars=false --set rounds=2 --out OUT",
     "bench": "bench tests.experiments.benchmark.pots:POT --repeats 2 --out OUT",
     "calibrate": f"calibrate {POT} OUT.csv --fit n_agents=1:2 --points 20 --search 0 --hold-out 0.5 {SEEDS}",
-    "sensitivity": f"sensitivity {POT} --vary n_agents=1:6 --points 4 --steps 1 {SEEDS}",
     "branch": "branch OUT.sqlite --from-step 1 --steps 2 --log OUT/run.sqlite",
 }
 """Command → its words; OUT stands for a folder."""
