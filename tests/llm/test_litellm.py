@@ -21,6 +21,7 @@ from tests.faulty_server import (
     NOT_JSON,
     SERVER_ERROR,
     UNKNOWN_TOOL,
+    Fault,
     FaultyServer,
     rate_limited,
     refused,
@@ -117,6 +118,52 @@ def test_what_a_model_thought_and_may_think_pass_through() -> None:
     reply, server = served(thought, settings={"reasoning_effort": "low", "max_tokens": 50})
     assert (reply.reasoning, reply.finish) == ("Hm.", "length")
     assert (server.last.get("reasoning_effort"), server.last["max_tokens"]) in [("low", 50), (None, 50)]
+
+
+@pytest.mark.parametrize("words", ["`temperature` is deprecated for this model.", "temperature has been removed"])
+def test_a_setting_that_a_provider_refuses_is_left_out_from_then_on(words: str, caplog) -> None:
+    def behave(body: dict[str, Any], number: int) -> Any:
+        return refused(400, words) if "temperature" in body else None
+
+    async def twice(url: str) -> list[int]:
+        llm = LiteLLM("openai/tiny", url, KEY, 30.0)
+        return [(await llm.reply(ask(settings={"temperature": 0.7}))).attempts for _ in range(2)]
+
+    with FaultyServer(behave) as server:
+        assert asyncio.run(twice(server.url)) == [2, 1]
+    assert [record.getMessage().rpartition("; ")[2] for record in caplog.records] == [
+        "from now on, temperature is left out"
+    ]
+
+
+def test_an_account_without_money_and_a_quoted_reply_are_known_here_too() -> None:
+    broke, _ = served(refused(400, "Your credit balance is too low to access the Anthropic API."))
+    body = {"error": {"message": "Failed to call a function.", "failed_generation": "<function=rest>{}</function>"}}
+    quoted, server = served(Fault(400, json.dumps(body).encode()), tools=ACTIONS)
+    assert (broke.is_out_of_money, quoted.text, server.count) == (True, "<function=rest>{}</function>", 1)
+
+
+NOT_LOADED = """
+import sys
+from mesa_llm.errors import ConfigError
+from mesa_llm.engine.access import Access
+access = Access()
+for name in ("gpt-4o-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-3-pro"):
+    access.require(name)
+for name in ("nosuch/model/x", "gtp-4o"):
+    try:
+        access.require(name)
+    except ConfigError as error:
+        assert "no provider is known" in str(error)
+    else:
+        raise SystemExit(f"{name} was taken")
+assert "litellm" not in sys.modules
+"""
+
+
+def test_a_name_is_checked_without_loading_litellm() -> None:
+    ran = run("-c", NOT_LOADED)
+    assert (ran.returncode, ran.err) == (0, "")
 
 
 def test_retry_after_is_passed_on() -> None:

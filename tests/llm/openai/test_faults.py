@@ -266,3 +266,34 @@ def test_a_model_that_goes_on_loading_ends_the_run_within_the_limit() -> None:
 def test_a_reply_that_cannot_be_used_says_what_it_cost() -> None:
     (error,), _ = asked(always(completion(42, prompt_tokens=12, completion_tokens=5, cost=0.01)))
     assert (error.usage.prompt_tokens, error.usage.reply_tokens, error.usage.dollars) == (12, 5, 0.01)
+
+
+WROTE = '<function=walk>{"metres": 2}</function>'
+QUOTING = [
+    {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": WROTE},
+    {"message": "Provider returned error", "metadata": {"raw": json.dumps({"error": {"failed_generation": WROTE}})}},
+    {"message": "Invalid function calling output.", "model_output": WROTE},
+]
+
+
+@pytest.mark.parametrize("fields", QUOTING)
+def test_what_a_model_wrote_is_read_in_an_error_that_quotes_it(fields: dict[str, Any]) -> None:
+    (reply,), server = asked(always(Fault(400, json.dumps({"error": fields}).encode())), ask(tools=ACTIONS))
+    assert (reply.text, server.count) == (WROTE, 1)
+    assert reply.prompt_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        (b"<html><head><title>502 Bad Gateway</title></head></html>", ServerError, "502 Bad Gateway"),
+        (b"<!DOCTYPE html><html><title>Open WebUI</title></html>", BadReply, "check the api_base"),
+        (b'event: error\ndata: {"error": {"message": "overloaded", "code": 529}}\n\n', ServerError, "overloaded"),
+        (b'{"error_code": 18, "error_msg": "Open api qps request limit reached"}', RateLimited, "qps"),
+        (b'{"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}', AccessRefused, "balance"),
+        (b'{"choices": [{"finish_reason": "error", "message": {"content": "I wou"}}]}', ServerError, "in the middle"),
+    ],
+)
+def test_a_reason_inside_a_success_is_read(body: bytes, kind: type[MesaLLMError], words: str) -> None:
+    (error,), _ = asked(always(Fault(body=body)))
+    assert (type(error), words in str(error)) == (kind, True)
