@@ -160,7 +160,7 @@ BESIDE = 20
 """Number of characters on one side of a match by which a quotation of the prompt is known."""
 
 MIN_BESIDE = 8
-"""Minimum number of them."""
+"""Minimum number of them, on one side or on both."""
 
 
 def says(pattern: re.Pattern[str], text: str, prompt: str) -> bool:
@@ -176,7 +176,8 @@ def says(pattern: re.Pattern[str], text: str, prompt: str) -> bool:
 
 def _is_quoted(match: re.Match[str], prompt: str) -> bool:
     text, start, end = match.string, match.start(), match.end()
-    for window in (text[max(0, start - BESIDE) : end], text[start : end + BESIDE]):
+    around = text[max(0, start - MIN_BESIDE // 2) : end + MIN_BESIDE // 2]
+    for window in (around, text[max(0, start - BESIDE) : end], text[start : end + BESIDE]):
         if len(window) - (end - start) >= MIN_BESIDE and window in prompt:
             return True
     return False
