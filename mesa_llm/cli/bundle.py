@@ -45,7 +45,7 @@ def make_bundle(file: Path, out: Path, *, trust: bool, yes: bool, as_json: bool,
         raise ConfigError(f"--out {out}: expected a file name ending in .zip")
     recording = recording_of(file, trust=trust)
     with tempfile.TemporaryDirectory(prefix="mesa-llm-") as folder:
-        with _no_warnings():  # the run has given them
+        with no_warnings():  # the run has given them
             bundle = bundle_of(recording, Path(folder), own_code=unlisted(recording))
         disclosures = [str(disclosure) for disclosure in bundle.disclosures()]
         if not as_json:
@@ -66,7 +66,7 @@ def make_bundle(file: Path, out: Path, *, trust: bool, yes: bool, as_json: bool,
 
 
 @contextmanager
-def _no_warnings() -> Generator[None]:
+def no_warnings() -> Generator[None]:
     """Show no warnings of the replay."""
     logging.disable(logging.WARNING)
     try:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
-from mesa_llm.cli.bundle import unpacked
+from mesa_llm.cli.bundle import no_warnings, unpacked
 from mesa_llm.cli.command import BAD_INPUT, DIFFERENT, Say
 from mesa_llm.cli.run import replay_run
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.recording import Recording
-from mesa_llm.runlog.versions import versions
+from mesa_llm.registry import unlisted
+from mesa_llm.reports.bundle import CODE, NOT_COMPARED, BundleManifest, differing_members
+from mesa_llm.runlog.versions import DISTRIBUTION, versions
 from mesa_llm.text import counted
 
 IDENTICAL, DIFFERS, IMPOSSIBLE = "identical", "differs", "cannot be replayed"
@@ -42,10 +44,12 @@ def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, sa
         is_bundle = file.is_file() and is_zipfile(file)
         if into is not None and not is_bundle:
             raise ConfigError(f"--into {into}: {str(file)!r} is no bundle, and nothing is to be unpacked")
-        with unpacked(file, into, trust=trust) if is_bundle else nullcontext((file, None)) as (log, _):
+        with unpacked(file, into, trust=trust) if is_bundle else nullcontext((file, None)) as (log, bundle):
             is_temporary = is_bundle and into is None
             figures = replay_run(log, is_quiet=as_json, say=say, trust=trust, is_temporary=is_temporary)
             recording = Recording.read(log)
+            if bundle is not None:
+                _compare_members(log, bundle, recording, figures)
     except MesaLLMError as error:
         warn(f"{IMPOSSIBLE}: {error}")
         if as_json:
@@ -57,13 +61,29 @@ def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, sa
     if as_json:
         say(json.dumps({**figures, "log": str(file), "verdict": verdict, "changed_versions": changes}))
     else:
-        if changes:
-            say(f"versions that differ from the recording's: {_changes_text(changes)}")
+        say(f"not compared: {'; '.join(figures['not_compared'])}")
         for change in figures["changes"] if is_repeated and not changes else ():
             say(change)
-        say(f"not compared: {'; '.join(figures['not_compared'])}")
+        if changes:
+            say(f"versions that differ from the recording's: {_changes_text(changes)}")
         say(verdict_text(figures))
     return 0 if is_repeated else DIFFERENT
+
+
+def _compare_members(log: Path, bundle: BundleManifest, recording: Recording, figures: dict[str, Any]) -> None:
+    """Add to the figures of a replay which files of its bundle differ from what the log gives."""
+    figures["not_compared"] += NOT_COMPARED.values()
+    if figures["differences"]:
+        figures["not_compared"].append("the files of the bundle, as its run differs")
+        return
+    with no_warnings():  # the run has given them
+        found = differing_members(log.parent, bundle, unlisted(recording))
+    found += [f"{CODE}/: {change}" for change in figures["changes"] if "code" in change and bundle.needs_trust]
+    figures["differences"] += found
+    if found:
+        other = recording.version and recording.version != versions().get(DISTRIBUTION)
+        made = f"Another version made the bundle ({recording.version}), which may write files otherwise, or files"
+        figures["reason"] = f"{made if other else 'Files of the bundle'} were changed after it was made."
 
 
 def verdict_text(figures: Mapping[str, Any]) -> str:

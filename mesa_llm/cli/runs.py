@@ -177,6 +177,7 @@ def inspect(
         sections.append("decisions")
     for text in tables(file, sections, agent, csv=csv, full=full):
         say(text)
+    say(f"not checked against the recorded replies; to check: mesa-llm replay {file}", err=True)
 
 
 @app.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
@@ -14,11 +14,11 @@ from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.keys import Origin
-from mesa_llm.llm.protocol import LLM, Capabilities, require_llm
+from mesa_llm.llm.protocol import LLM, Capabilities, Embedded, require_llm
 from mesa_llm.llm.providers import is_provided
 from mesa_llm.llm.surrogate.model import SurrogateLLM
 from mesa_llm.records import Reply, Request
-from mesa_llm.runlog.log import CAPABILITIES, RunLog
+from mesa_llm.runlog.log import CAPABILITIES, MODELS, RunLog
 
 
 class OpenedModels:
@@ -110,6 +110,7 @@ class OpenedModels:
     def _open(self, llm: str | LLM, is_auxiliary: bool) -> OpenedModel:
         if isinstance(llm, str):
             if llm.strip() == "rule":
+                self._note("rule", {"access": "rule"})
                 return OpenedModel(Capabilities("rule", is_immediate=True), None, True, 1)
             is_auxiliary = is_auxiliary and llm.strip() not in self._agent_models
             if not is_auxiliary:
@@ -121,12 +122,47 @@ class OpenedModels:
             return self._open_silent(llm, is_auxiliary)
         opened = self.access.open(llm, is_auxiliary=is_auxiliary, origin=self._origin_of(llm))
         if opened.llm is None or opened.is_immediate:
+            self._note(opened.name, {"access": opened.name if isinstance(llm, str) else "program"})
             return opened
         self._require_log(opened.name)
         capabilities = replace(opened.capabilities, name=self._name_recorded(opened.name))
         if not isinstance(llm, str) or is_provided(llm):
             self.runlog.note_capabilities(capabilities.name, capabilities.noted)
-        return replace(opened, capabilities=capabilities, llm=Recorded(self.recorder, opened.llm))
+        fault = self._note(capabilities.name, self._facts_of(llm, opened, is_auxiliary))
+        transport = _Refusing(fault) if fault else opened.llm
+        return replace(opened, capabilities=capabilities, llm=Recorded(self.recorder, transport))
+
+    def _facts_of(self, llm: str | LLM, opened: OpenedModel, is_auxiliary: bool) -> dict[str, Any]:
+        """Return what a language model is, for the manifest: how it is reached, and the weights of a local one."""
+        transport = open_simple(llm, is_silent=True) if isinstance(llm, str) else llm
+        if isinstance(transport, Embedded):
+            return {"access": "local", **transport.weights()}
+        if opened.capabilities.is_person:
+            return {"access": "person"}
+        if transport is not None:
+            return {"access": "surrogate" if isinstance(transport, SurrogateLLM) else "program"}
+        return {"access": "batch" if self.access.sends_in_batches(llm, is_auxiliary=is_auxiliary) else "endpoint"}
+
+    def _note(self, name: str, facts: dict[str, Any]) -> str:
+        """Record what a language model is, and return why it must not be asked: other weights than recorded.
+
+        Its recorded replies are used all the same. A log that does not say what decided is continued as it is.
+        """
+        noted = self.runlog.manifest.get(MODELS)
+        models: dict[str, Any] = noted if isinstance(noted, dict) else {}
+        then = models.get(name)
+        recorded: dict[str, Any] = then if isinstance(then, dict) else {}
+        before, now = recorded.get("sha256"), facts.get("sha256")
+        if before and now and before != now:
+            return (
+                f"the recorded replies of {name} are of other weights: {_weights_text(recorded)} then, "
+                f"{_weights_text(facts)} now. Put the recorded file in its place to resume, or give another log=; "
+                "a replay (mesa-llm replay) needs no weights"
+            )
+        is_known = not recorded and name in self.runlog.models()  # by an earlier version, with what nobody knows
+        if not is_known and {**recorded, **facts} != recorded:
+            self.runlog.note(MODELS, {**models, name: {**recorded, **facts}}, commit=False)
+        return ""
 
     def _origin_of(self, llm: str | LLM) -> Origin:
         """Return where a model string comes from: the user, or the run log that the model was rebuilt from."""
@@ -137,7 +173,7 @@ class OpenedModels:
 
     def _open_silent(self, llm: str | LLM, is_auxiliary: bool) -> OpenedModel:
         """Open a model of a replay, in which nothing is sent."""
-        transport = open_simple(llm) if isinstance(llm, str) else llm
+        transport = open_simple(llm, is_silent=True) if isinstance(llm, str) else llm
         if transport is None or (isinstance(transport, SurrogateLLM) and transport.otherwise):
             name = recorded_name(str(llm).strip(), is_auxiliary, self.access, self.runlog)
             attributes = self.runlog.manifest.get(CAPABILITIES)
@@ -258,6 +294,26 @@ def _access_of(written: Mapping[str, Any]) -> Access | None:
         return Access(endpoints=written.get("endpoints"), api_base=written.get("api_base"))
     except (ConfigError, AttributeError, TypeError):  # a recording of another version
         return None
+
+
+@dataclass
+class _Refusing:
+    """Stands for a language model that must not be asked, as it is not the recorded one."""
+
+    fault: str
+
+    async def reply(self, request: Request) -> Reply:
+        """Raise the reason.
+
+        Raises:
+            ConfigError: Always.
+        """
+        raise ConfigError(self.fault)
+
+
+def _weights_text(facts: Mapping[str, Any]) -> str:
+    kind = f", {facts['quantisation']}" if facts.get("quantisation") else ""
+    return f"{facts.get('file', 'a file')} (SHA-256 {facts.get('sha256', '')[:16]}…{kind})"
 
 
 class _Silent:

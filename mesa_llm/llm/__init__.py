@@ -5,12 +5,13 @@ from __future__ import annotations
 from mesa_llm.llm.protocol import LLM
 
 
-def open_simple(text: str) -> LLM | None:
+def open_simple(text: str, *, is_silent: bool = False) -> LLM | None:
     """Open a transport that needs no endpoint: `random`, `human`, `local`, `local:1.5b`, `local:FILE.gguf`,
     `surrogate:FILE`.
 
     Args:
         text: Model string.
+        is_silent: Whether nothing will be asked, as in a replay, so that the file of a local model need not be there.
 
     Returns:
         The transport; None for other names.
@@ -29,7 +30,7 @@ def open_simple(text: str) -> LLM | None:
         from mesa_llm.llm.local.profile import profile_of
 
         profile, path = profile_of(name)
-        if path is not None:
+        if path is not None and not is_silent:
             require_model(path)
         return LocalLLM(path, profile)
     if name.startswith("surrogate:"):

@@ -29,6 +29,15 @@ class LLM(Protocol):
         ...
 
 
+@runtime_checkable
+class Embedded(Protocol):
+    """A transport whose model runs in this process, from a file of weights."""
+
+    def weights(self) -> dict[str, Any]:
+        """Return what is known of the weights: `file`, `sha256`, `quantisation`; empty if they are not there."""
+        ...
+
+
 def require_llm(llm: object) -> None:
     """Check that a value of `llm=` other than a name is a transport.
 

@@ -17,7 +17,7 @@ from mesa_llm.model.identity import class_named, located, missing_file, paramete
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.runlog.comparison import are_alike
+from mesa_llm.runlog.comparison import Comparison, are_alike
 from mesa_llm.runlog.layout import FORMAT, columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import DISTRIBUTION
@@ -45,6 +45,7 @@ class _Manifest(BaseModel, strict=True):
     files: dict[str, str] = {}
     interventions: list[_Row] = []
     versions: dict[str, Any] = {}
+    models: dict[str, dict[str, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,12 @@ class Recording:
     versions: Mapping[str, str] = MappingProxyType({})
     """Versions of the packages that recorded it, by name."""
 
+    recorded_on: str = ""
+    """Date on which the recording began, as `2026-11-26`; empty: unknown."""
+
+    models: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    """What decided, by name: how each model was reached, and the SHA-256 and quantisation of local weights."""
+
     @property
     def version(self) -> str:
         """Version of this package that recorded it; empty: unknown."""
@@ -93,7 +100,7 @@ class Recording:
         file = Path(file)
         source = RunLog(file, "read")
         try:
-            manifest = source.manifest
+            manifest, date = source.manifest, source.recorded_on
             digests = [(step, digest) for step, _, digest in source.rows("steps")]
             by = columns()["decisions"].index("by")
             n_rows, is_driven = 0, False
@@ -120,7 +127,8 @@ class Recording:
             raise ConfigError(f"{str(file)!r} is damaged: {fault}")
         rows = tuple(row.model_dump(exclude_defaults=True) for row in run.interventions)
         versions = {name: str(version) for name, version in run.versions.items()}
-        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests), n_rows, versions)
+        own = (file, run.model, run.parameters, run.rng, run.files, rows, dict(digests), n_rows)
+        return cls(*own, versions, date, run.models)
 
     @property
     def last_step(self) -> int:
@@ -207,6 +215,29 @@ class Recording:
         model = self.rebuilt(log=self.file, replay=True)
         self.guarded(lambda: advance_to(model, self.last_step))
         return model
+
+    def checked(self) -> tuple[LLMModel, Comparison]:
+        """Replay the run to its end as `replayed` does, and compare all that the log holds with what its replies give.
+
+        Returns:
+            The model, and what was found.
+
+        Raises:
+            ConfigError: If it cannot be rebuilt from the log alone.
+            ReplayError: If it asks for something that the log does not hold.
+        """
+        model = self.rebuilt(log=self.file, replay=True)
+        with closing(RunLog(self.file, "read")) as recorded:
+            comparison = Comparison(recorded, model.runlog)
+
+            def work() -> None:
+                while model.running and model.time < self.last_step:
+                    model.step()
+                    comparison.check_step(int(model.time))
+                comparison.finish()
+
+            self.guarded(work)
+        return model, comparison
 
     def is_repeated(self, runlog: RunLog, first: int, last: int) -> bool:
         """Check whether a run that has just ended step `last` did in some steps what this one did.

@@ -13,6 +13,7 @@ import secrets
 import shutil
 import stat
 import sys
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,8 +48,8 @@ INPUTS, CODE, TABLES = "inputs", "code", "tables"
 COMPANIONS = (PROMPTS, "data", "templates", "README.md", ODD_TEXTS, "text.py")
 """Files and folders beside the code of a model that belong to it."""
 
-FORMAT = 1
-"""Version of the form of a bundle."""
+FORMAT = 2
+"""Version of the form of a bundle; 1 had no date, and is read too."""
 
 MAX_FILES = 10_000
 """Maximum number of files in a bundle."""
@@ -100,6 +101,12 @@ class BundleManifest(BaseModel, strict=True, frozen=True, extra="forbid"):
 
     versions: dict[str, str]
     """Package → version that recorded the run."""
+
+    recorded_on: str = ""
+    """Date on which the recording began, as `2026-11-26`; empty: unknown."""
+
+    models: dict[str, dict[str, Any]] = {}
+    """Name of a language model → what decided: its mode of access and, of local weights, their SHA-256."""
 
     needs_trust: bool
     """Whether a replay runs code out of the bundle."""
@@ -184,11 +191,15 @@ def bundle_of(recording: Recording, folder: Path, *, own_code: Iterable[str] = (
     """
     versions = _copy_log(recording, _copy_inputs(recording, folder), folder / LOG)
     moved = Recording.read(folder / LOG)
-    with closing(moved.replayed()) as model:
+    model, comparison = moved.checked()
+    with closing(model):
         kind = type(model)
-        if not moved.is_repeated(model.runlog, 1, moved.last_step):
+        if comparison.differences:
             name = str(recording.file)
-            raise ConfigError(f"{name!r} ends in another digest here; see mesa-llm replay {name}")
+            raise ConfigError(
+                f"{name!r} holds something else than its replies give ({comparison.differences[0]}); see mesa-llm "
+                f"replay {name}"
+            )
         _write_tables(model, folder / TABLES)
     modules = list(dict.fromkeys(name.partition(":")[0] for name in own_code))
     for module in modules:
@@ -204,6 +215,8 @@ def bundle_of(recording: Recording, folder: Path, *, own_code: Iterable[str] = (
         decisions=moved.n_rows,
         digest=str(moved.digests[moved.last_step]),
         versions=versions,
+        recorded_on=moved.recorded_on,
+        models={name: dict(facts) for name, facts in moved.models.items()},
         needs_trust=bool(modules),
         files={},
     )
@@ -302,13 +315,65 @@ def _read_manifest(content: bytes, file: Path) -> BundleManifest:
         manifest = BundleManifest.model_validate_json(content)
     except ValidationError as error:
         raise ConfigError(f"{str(file)!r} is no bundle: {CONTENTS}: {describe(error)}") from error
-    if manifest.format != FORMAT:
+    if not 1 <= manifest.format <= FORMAT:
         raise ConfigError(
-            f"{str(file)!r} is a bundle of form {manifest.format}, and this version of mesa_llm reads form {FORMAT}"
+            f"{str(file)!r} is a bundle of form {manifest.format}, and this version of mesa_llm reads forms 1 to "
+            f"{FORMAT}: replay it with mesa-llm-worlds {manifest.versions.get('mesa-llm-worlds', '')}"
         )
     if LOG not in manifest.files:
         raise ConfigError(f"{str(file)!r} is no bundle: it holds no {LOG}")
     return manifest
+
+
+NOT_COMPARED: Mapping[str, str] = {
+    LOCK: "the packages of the machine that made the bundle",
+    f"{CODE}/": "code, which the replay runs",
+    f"{CONTENTS}: format": "the form of the bundle",
+}
+"""File, folder or fact of a bundle that a replay cannot check → what it is."""
+
+
+def differing_members(folder: Path, manifest: BundleManifest, own_code: Iterable[str] = ()) -> list[str]:
+    """Compare each file of an unpacked bundle with what its run log gives; hashes are as easily forged as files.
+
+    Args:
+        folder: Folder that the bundle was unpacked into; its run log has been replayed.
+        manifest: What the bundle says that it holds.
+        own_code: As for `bundle_of`.
+
+    Returns:
+        The files that differ, each with what does.
+
+    Raises:
+        ConfigError: If the run does not replay.
+    """
+    found: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="mesa-llm-") as temporary:
+        again = bundle_of(Recording.read(folder / LOG), Path(temporary), own_code=own_code)
+        files = {*manifest.files, *again.manifest.files}
+        for name in sorted(files - {LOG}):
+            if not any(name == one or (one.endswith("/") and name.startswith(one)) for one in NOT_COMPARED):
+                found += _difference(name, folder / name, Path(temporary) / name)
+    for name, now in again.manifest.model_dump(exclude={"format", "files"}).items():
+        if (recorded := getattr(manifest, name)) != now and (name in manifest.model_fields_set or manifest.format > 1):
+            found.append(f"{CONTENTS}, {name}: in the bundle {recorded!r:.80}, of the log {now!r:.80}")
+    return found
+
+
+def _difference(name: str, here: Path, again: Path) -> Iterator[str]:
+    """Describe how a file of a bundle differs from the one that its run log gives."""
+    if not again.is_file():
+        yield f"{name}: no run of this log has such a file"
+    elif not here.is_file():
+        yield f"{name}: it is missing"
+    elif here.read_bytes() != again.read_bytes():
+        lines, now = (path.read_bytes().splitlines() for path in (here, again))
+        number = next((n for n, (old, new) in enumerate(zip(lines, now, strict=False)) if old != new), None)
+        if number is None:
+            yield f"{name}: it has {counted(len(lines), 'line')}, and the log gives {len(now)}"
+        else:
+            old, new = (text[number].decode(errors="replace") for text in (lines, now))
+            yield f"{name}, line {number + 1}: in the bundle {old!r:.80}, of the log {new!r:.80}"
 
 
 # -- what goes in
@@ -454,20 +519,32 @@ def _sha256(file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
+def _model_text(facts: Mapping[str, Any]) -> str:
+    """Describe what a language model was, and how it was asked."""
+    weights = f", SHA-256 `{facts['sha256']}`" if facts.get("sha256") else ""
+    kind = f", {facts['quantisation']}" if facts.get("quantisation") else ""
+    return f"{facts.get('access', 'unknown')}{kind}{weights}"
+
+
 def _readme(manifest: BundleManifest) -> str:
     """Write the README of a bundle."""
     own = manifest.versions.get("mesa-llm-worlds", "")
     trust = " --trust" if manifest.needs_trust else ""
     code = f"- `{CODE}/`: the code of the model, which a replay runs (`--trust`)\n" if manifest.needs_trust else ""
     seed = "" if manifest.rng is None else f", seed {manifest.rng}"
+    date = f" on {manifest.recorded_on}" if manifest.recorded_on else ""
+    models = "".join(f"- `{name}`: {_model_text(facts)}\n" for name, facts in manifest.models.items())
+    decided = f"## What decided\n\n{models}\n" if models else ""
     return (
         f"# A recorded run of {manifest.model.partition(':')[2]}\n\n"
-        f"{counted(manifest.steps, 'step')}, {counted(manifest.decisions, 'decision')}{seed}, recorded with "
+        f"{counted(manifest.steps, 'step')}, {counted(manifest.decisions, 'decision')}{seed}, recorded{date} with "
         f"mesa-llm-worlds {own} on Python {manifest.versions.get('python', '')}. Digest: `{manifest.digest}`.\n\n"
+        f"{decided}"
         f"## Replay\n\nWhere mesa-llm-worlds {own} is installed:\n\n"
         f"```sh\nmesa-llm replay STUDY.zip{trust}\n```\n\n"
         "`STUDY.zip` is the file that this README comes from. The replay asks no language model and needs no key; it "
-        "checks the hash of every file, repeats the run, and compares the digests. If it differs or breaks, compare "
+        "checks the hash of every file, repeats the run, and compares all that the log, the tables and the documents "
+        "hold with what its replies give. If it differs or breaks, compare "
         f"the installed packages with `{LOCK}`.\n\n"
         "## Files\n\n"
         f"- `{LOG}`: every request, reply, decision and outcome\n"

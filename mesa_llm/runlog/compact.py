@@ -24,7 +24,7 @@ SUFFIX = ".sqlite.gz"
 """End of the name of a compact log."""
 
 RECORDED_ON = "recorded_on"
-"""Manifest key: date on which the writing of a log began, as `2026-11-26`; only compact logs have it."""
+"""Manifest key: date on which the writing of a log began, as `2026-11-26`; before 1.1, only compact logs have it."""
 
 MAX_BYTES = 200_000_000
 """Maximum size of a compact log that is unpacked into the memory, in bytes."""

@@ -13,13 +13,14 @@ import os
 import sqlite3
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from mesa_llm.canonical import canonical_json, text_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, Usage
-from mesa_llm.runlog.compact import write_clean, write_compact
+from mesa_llm.runlog.compact import RECORDED_ON, write_clean, write_compact
 from mesa_llm.runlog.database import Mode
 from mesa_llm.runlog.disk import reason_of
 from mesa_llm.runlog.file import save_copy
@@ -74,6 +75,9 @@ _NEWEST_REQUESTS = 4
 
 CAPABILITIES = "capabilities"
 """Manifest key: capabilities of custom transports, by name."""
+
+MODELS = "models"
+"""Manifest key: name of a model → how it was reached; of local weights, also their file, SHA-256 and quantisation."""
 
 _REPLACED_AFTER = "asked_again_after"
 """Manifest key: number of the last call recorded before a run first retried failed requests.
@@ -210,6 +214,7 @@ class RunLog(Queries):
             current = json.loads(canonical_json(about["versions"]))
             self._changes = "; ".join(_differing({"versions": recorded["versions"]}, {"versions": current}))
         facts = {name: value for name, value in self._new_facts.items() if name not in recorded}
+        facts |= {} if recorded else {RECORDED_ON: date.today().isoformat()}
         version = {REQUEST_VERSION: self.request_version} if self.request_version > 1 else {}
         written = {"format": FORMAT, **own, **about, **facts, **version}
         rows = [(name, storable(canonical_json(value))) for name, value in written.items()]

@@ -11,6 +11,7 @@ from mesa_llm._deprecated import FAILURES, with_current_names
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
 from mesa_llm.runlog.batches import taken_by_batches
+from mesa_llm.runlog.compact import RECORDED_ON
 from mesa_llm.runlog.database import Database, Mode
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.tables import Texts, keys_of, loaded
@@ -64,6 +65,17 @@ class Queries(Database):
             return {str(name): with_current_names(loaded(value)) for name, value in rows}
         except ValueError as error:
             raise self._damage_error(error) from error
+
+    @property
+    def recorded_on(self) -> str:
+        """Date on which the recording began, as `2026-11-26`; empty: unknown.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        date = self.manifest.get(RECORDED_ON)
+        rows = self._query(self._recorded, "SELECT since FROM writer LIMIT 1")
+        return str(date or next((str(since)[:10] for (since,) in rows if since), ""))
 
     def models(self) -> list[str]:
         """List the models that replied at least once, by their names in the log (model and endpoint).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from mesa_llm.cli.app import app
 from mesa_llm.model.recording import Recording
 from mesa_llm.reports import bundle as bundles
 from mesa_llm.reports import bundle_of, unpack
+from mesa_llm.reports.bundle import NOT_COMPARED, BundleManifest
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.social.model import SocialModel
 from tests.faulty_server import FaultyServer
@@ -211,7 +214,7 @@ def test_a_run_that_does_not_replay_is_not_bundled(tmp_path: Path) -> None:
         file.execute("UPDATE steps SET digest = 'another' WHERE time = 2")
     done = run_command("bundle", tmp_path / "run.sqlite", "--out", tmp_path / "study.zip", "--trust")
     assert (done.exit_code, (tmp_path / "study.zip").exists()) == (2, False)
-    assert "ends in another digest here; see mesa-llm replay" in done.stderr
+    assert "holds something else than its replies give (steps.digest, step 2: recorded" in done.stderr
 
 
 def test_a_missing_input_file_is_named(tmp_path: Path) -> None:
@@ -334,6 +337,77 @@ def test_a_bomb_is_refused_before_it_is_unpacked(made: Any, tmp_path: Path) -> N
 def test_a_file_that_the_manifest_does_not_name_so_is_refused(name: str, made: Any, tmp_path: Path) -> None:
     fault = refusal(changed(made(), name, b"something else"), tmp_path / "here")
     assert any(words in fault for words in ("is not the file", "does not hold what", "twice"))
+
+
+def forged(file: Path, name: str, content: bytes | None, target: Path) -> Path:
+    """Write a copy of a bundle with another content of a file (None: without it), and all hashes made anew."""
+    with zipfile.ZipFile(file) as archive:
+        files = {one: archive.read(one) for one in archive.namelist()}
+    files |= {} if content is None else {name: content}
+    if content is None:
+        del files[name]
+    manifest = json.loads(files["MANIFEST.json"])
+    manifest["files"] = {one: hashlib.sha256(files[one]).hexdigest() for one in sorted(files) if one != "MANIFEST.json"}
+    files["MANIFEST.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(target, "w") as archive:
+        for one, bytes_of in files.items():
+            archive.writestr(one, bytes_of)
+    return target
+
+
+def altered(name: str, content: bytes) -> bytes:
+    """Return another content of a file: another digit, or another word in the log's decisions."""
+    if name != "run.sqlite":
+        digits = [index for index, byte in enumerate(content) if chr(byte).isdigit()]
+        at = digits[-1] if digits else 0
+        return content[:at] + (b"7" if content[at : at + 1] != b"7" else b"8") + content[at + 1 :]
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(content)
+        database.execute("UPDATE actions SET result = '\"Nothing happened.\"' WHERE rowid = 1")
+        database.commit()
+        return database.serialize()
+
+
+def test_every_file_of_a_bundle_is_compared_with_what_its_log_gives(made: Any, tmp_path: Path) -> None:
+    file = made()
+    assert run_command("replay", file).exit_code == 0
+    with zipfile.ZipFile(file) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    unnamed: list[str] = []
+    for name in files.keys() - {"MANIFEST.json"}:
+        done = run_command("replay", forged(file, name, altered(name, files[name]), tmp_path / "forged.zip"))
+        found = "actions.result" if name == "run.sqlite" else name
+        unnamed += [] if done.exit_code == 1 and found in done.stdout else [name]
+    assert {*unnamed} <= NOT_COMPARED.keys()
+
+
+def test_every_fact_in_the_manifest_of_a_bundle_is_compared(made: Any, tmp_path: Path) -> None:
+    file = made()
+    with zipfile.ZipFile(file) as archive:
+        manifest = json.loads(archive.read("MANIFEST.json"))
+    for name in BundleManifest.model_fields.keys() - {"format", "files"}:
+        value = manifest[name]
+        other = {"x": {}} if name == "models" else {"x": "1"} if name == "versions" else f"{value}7"
+        other = value + 1 if type(value) is int else not value if type(value) is bool else other
+        content = json.dumps({**manifest, name: other}).encode()
+        done = run_command("replay", forged(file, "MANIFEST.json", content, tmp_path / "forged.zip"))
+        assert (done.exit_code, f"MANIFEST.json, {name}: in the bundle" in done.stdout) == (1, True), name
+
+
+def test_a_file_that_no_run_gives_and_one_that_is_missing_are_named(made: Any, tmp_path: Path) -> None:
+    file = made()
+    more = run_command("replay", forged(file, "tables/more.csv", b"a,b\n1,2\n", tmp_path / "more.zip"))
+    less = run_command("replay", forged(file, "tables/measures.csv", None, tmp_path / "less.zip"))
+    assert (more.exit_code, less.exit_code) == (1, 1)
+    assert "tables/more.csv: no run of this log has such a file" in more.stdout
+    assert "tables/measures.csv: it is missing" in less.stdout
+
+
+def test_a_bundle_says_when_and_by_what_was_decided(made: Any, tmp_path: Path) -> None:
+    manifest = unpack(made(), tmp_path / "out")
+    assert manifest.recorded_on == date.today().isoformat()
+    assert manifest.models == {"rule": {"access": "rule"}}
+    assert f"recorded on {manifest.recorded_on} with" in (tmp_path / "out/README.md").read_text()
 
 
 def test_what_is_no_bundle_cannot_be_replayed(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
 from mesa_llm.llm.local.gguf import context_of, require_model
+from mesa_llm.llm.local.identity import weights_of
 from mesa_llm.llm.local.prefix import beginning, is_kept_safely
 from mesa_llm.llm.local.probabilities import TOP_TOKENS, with_probabilities
 from mesa_llm.llm.local.profile import KNOWN, PREFIX, SMALLEST, Profile
@@ -72,6 +73,10 @@ class LocalLLM:
         finally:
             stop.set()
         return reply.timed(time.perf_counter() - start)
+
+    def weights(self) -> dict[str, Any]:
+        """Return what is known of the weights, without downloading them; see `weights_of`."""
+        return weights_of(self._path, self.profile)
 
     def wire_text(self, request: Request) -> str:
         """Describe what is sent beside the messages: the form of the reply in words, and its grammar."""
