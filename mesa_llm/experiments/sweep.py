@@ -6,6 +6,7 @@ runs resume from their logs.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import itertools
 import json
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mesa_llm._deprecated import first_name
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
-from mesa_llm.canonical import plain, with_text_names
+from mesa_llm.canonical import canonical_json, plain, with_text_names
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
@@ -51,6 +52,12 @@ LAST = ("ended", "decisions", "failures", "quality", *_COUNTS, "seconds", "diges
 NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind", "series")
 """Fields of a row left out of the table."""
 
+
+ROW = "row"
+"""Manifest key: digest of the row of a run, which lies beside its log."""
+
+PASSING = frozenset({"seconds", "tokens_now", "dollars_now", "error", "error_kind"})
+"""Fields of a row that tell of one session, and are not in its digest."""
 
 Row = dict[str, Any]
 """Setting, results and cost of a run, by name."""
@@ -99,7 +106,11 @@ class SweepJob:
         return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 
     def row(self) -> Row | None:
-        """Return its row if the run is complete, else None."""
+        """Return its row if the run is complete, else None.
+
+        Raises:
+            ConfigError: If the row is not the one that was written for its run.
+        """
         try:
             row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -107,7 +118,15 @@ class SweepJob:
         if not isinstance(row, dict) or row.get("error") or not row.get("series", {}).keys() >= set(self.series):
             return None
         is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
-        return row if is_over or row.get("max_steps") == self.steps else None
+        if not (is_over or row.get("max_steps") == self.steps):
+            return None
+        if fault := _row_fault(self, row):
+            file = self.log.with_suffix(".json")
+            raise ConfigError(
+                f"{str(file)!r} is not the row of its run: {fault}. Delete it to have it made again from the run log, "
+                "which asks for nothing, or restore it"
+            )
+        return row
 
     def make(self, access: Access, log: Path | None = None, *, replay: bool = False) -> LLMModel:
         """Make its model.
@@ -143,6 +162,8 @@ class SweepJob:
                     error = fault
                 figures = _figures(model, row)
                 figures |= {"series": series_of(model, self.series)} if self.series else {}
+                if error is None and not self.options.get("light"):
+                    model.runlog.note(ROW, _row_digest(row | figures))
         except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
             error = error or fault
         if is_new:  # a model that failed to construct has recorded nothing
@@ -460,6 +481,33 @@ def _empty_row(job: SweepJob) -> Row:
     nothing |= {"digest": "", "quality": "{}"}
     log = "" if job.options.get("light") else job.log.name
     return setting | nothing | {"log": log, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
+
+
+def _row_digest(row: Mapping[str, Any]) -> str:
+    """Return a digest of what a row says of its run."""
+    text = json.dumps(with_text_names(dict(row)), default=plain)
+    kept = {name: value for name, value in json.loads(text).items() if name not in PASSING}
+    return hashlib.sha256(canonical_json(kept).encode()).hexdigest()
+
+
+def _row_fault(job: SweepJob, row: Row) -> str:
+    """Describe how a row differs from the log of its run; empty if it does not, or if there is no log.
+
+    In a log of an earlier version, which holds no digest of the row, only its figures and its setting are compared.
+    """
+    if job.options.get("light") or not job.log.is_file():
+        return ""
+    setting = json.loads(json.dumps(with_text_names(_empty_row(job)), default=plain))
+    own = {name: setting[name] for name in (*job.parameters, "llm", "design", "seed", "log")}
+    with closing(RunLog(job.log, "read")) as log:
+        noted = log.manifest.get(ROW)
+        digests = {step: digest for step, _, digest in log.rows("steps")}
+        own |= {"digest": digests.get(row.get("steps"), row.get("digest") if not digests else "none")}
+        own |= {} if noted is not None else _costs(log)
+    wrong = [(name, row.get(name), value) for name, value in own.items() if row.get(name) != value]
+    if wrong:
+        return "; ".join(f"{name} is {found!r} in it, and {value!r} by the log" for name, found, value in wrong[:3])
+    return "" if noted in (None, _row_digest(row)) else "one of its results was changed after it was written"
 
 
 def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ FACTS_NOT_COMPARED: Mapping[str, str] = {
     "requests": "how requests are put together",  # a replay follows it
     "unanswered": _COST,
     "asked_again_after": "which failures were asked again",
+    "row": "the row of the run in the table of a sweep",
     "branch": "the run that this one branched from",
 }
 """Fact in the manifest that a replay cannot check → what it is."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from mesa_llm import AgentDesign, ConfigError
 from mesa_llm.cli.app import app
 from mesa_llm.cli.sweep import print_sweep, values_of
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.sweep import SweepJob, sweep
+from mesa_llm.experiments.sweep import LAST, SweepJob, sweep
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.social.model import SocialModel
@@ -288,3 +290,36 @@ def test_threads_make_the_same_runs_as_processes(tmp_path: Path) -> None:
     here, there = small(tmp_path / "here"), small(tmp_path / "there", on="threads", workers=3)
     assert here.n_failed == there.n_failed == 0
     pd.testing.assert_frame_equal(here.table.filter(COUNTED), there.table.filter(COUNTED))
+
+
+@pytest.mark.parametrize("name", ["result", "digest", "seed", "dollars"])
+def test_a_row_that_was_changed_is_named_and_not_used(name: str, tmp_path: Path) -> None:
+    done = small(tmp_path, seeds=1)
+    file = next(tmp_path.glob("*.json"))
+    row = json.loads(file.read_text())
+    known = set(done.table.columns) - {"seconds", "error"}
+    result = next(one for one in row if one in known and one not in (*LAST, "seed", "steps", "llm", "design", "log"))
+    file.write_text(json.dumps({**row, (result if name == "result" else name): "forged"}))
+    with pytest.raises(
+        ConfigError, match=rf"{file.name}' is not the row of its run: .*Delete it to have it made again"
+    ):
+        small(tmp_path, seeds=1)
+    file.unlink()
+    again = small(tmp_path, seeds=1)
+    assert again.table.drop(columns="seconds").equals(done.table.drop(columns="seconds"))
+
+
+def test_a_row_is_not_used_for_a_log_of_another_run(tmp_path: Path) -> None:
+    small(tmp_path, seeds=1)
+    first, second = sorted(tmp_path.glob("*.sqlite"))[:2]
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(ConfigError, match=rf"{first.stem}.json' is not the row of its run: digest is"):
+        small(tmp_path, seeds=1)
+
+
+def test_a_row_of_an_earlier_version_is_used_as_before(tmp_path: Path) -> None:
+    small(tmp_path, seeds=1)
+    for log in tmp_path.glob("*.sqlite"):
+        with closing(sqlite3.connect(log)) as database, database:
+            database.execute("DELETE FROM manifest WHERE name = 'row'")
+    assert small(tmp_path, seeds=1).n_done == 0

@@ -111,7 +111,9 @@ def recorded_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
         logs.mkdir(parents=True, exist_ok=True)
         with tarfile.open(archive) as packed:
             for member, content in _members(packed, archive):
-                if not (logs / member).exists():
+                if (logs / member).exists():
+                    _require_same_row(logs / member, content)
+                else:
                     draft = logs / f"{member}.{os.getpid()}"  # unpacking may be stopped at any moment
                     draft.write_bytes(content)
                     draft.replace(logs / member)
@@ -156,6 +158,16 @@ def record_audit(setup: AuditSetup) -> Path:
             entry.size = len(content)
             packed.addfile(entry, io.BytesIO(content))
     return archive
+
+
+def _require_same_row(file: Path, recorded: bytes) -> None:
+    """Check that the row of a run, of which its claims are judged, is the one in the archive.
+
+    Raises:
+        ConfigError: If it is not.
+    """
+    if file.suffix == ".json" and file.read_bytes() != recorded:
+        raise ConfigError(f"{str(file)!r} is not the row of the recorded run; delete it to unpack it again")
 
 
 def _place(model: type[LLMModel]) -> Path:
