@@ -1,37 +1,21 @@
-"""Addresses of endpoints: the URL that is called, the part that may be shown, and how secrets stay out of texts."""
+"""Addresses of endpoints: the URL that is called, and the part that may be shown."""
 
 from __future__ import annotations
 
 import base64
-import json
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from mesa_llm.errors import ConfigError
-
-MIN_SECRET = 4
-"""Minimum number of characters of a secret that is removed from texts; shorter ones occur in ordinary words."""
-
-MIN_ENVIRONMENT_SECRET = 8
-"""The same for secrets of the environment."""
+from mesa_llm.llm.credentials import environment_secrets, looks_secret, without_secrets
 
 _AT_URL = re.compile(r"@(?=[a-z][a-z0-9+.-]*://|[^@/:\s]+:[^@\s]+@)", re.IGNORECASE)
 """Start of the address in `NAME@URL`, also of a malformed one, which must not be quoted if it holds a password."""
 
-_SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
-"""Names of environment variables that hold secrets."""
-
 _SECRET_QUERY = re.compile(r"(^|[-_.]|api|access)(key|token|secret|password|pass|sig|signature|auth)$", re.IGNORECASE)
 """Names of parameters of a query that hold secrets."""
-
-_KEY_PREFIX = re.compile(r"sk-[\w-]{8,}|(?=\D*\d)((hf|gsk|ghp|fw|r8)_|(xai|nvapi|pplx|csk)-|AIza)[\w-]{8,}")
-"""Beginnings of providers' keys."""
-
-_LONG_RUN = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{20,}", re.IGNORECASE)
-"""A run of letters and digits longer than any word, version or date; a UUID has hyphens in between."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -155,28 +139,3 @@ def secret_in(text: str) -> str:
     if any(looks_secret(unquote(part)) for part in (*url.path.split("/"), url.fragment)):
         return "what looks like a key in its path"
     return "a key of the environment" if without_secrets(text, environment_secrets()) != text else ""
-
-
-def looks_secret(text: str) -> bool:
-    """Check whether a word looks like a key: a provider's prefix, or a long run of letters and digits."""
-    return bool(_KEY_PREFIX.match(text) or _LONG_RUN.search(text))
-
-
-def environment_secrets() -> list[str]:
-    """List the values of the environment's keys, tokens and passwords."""
-    return [
-        value
-        for name, value in os.environ.items()
-        if _SECRET_NAME.search(name) and len(value) >= MIN_ENVIRONMENT_SECRET
-    ]
-
-
-def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Replace secrets in a text by `(key)`: as they are, and as URLs and JSON encode them."""
-    forms: set[str] = set()
-    for secret in secrets:
-        if len(secret) >= MIN_SECRET:
-            forms |= {secret, quote(secret, safe=""), quote(secret), quote_plus(secret), json.dumps(secret)[1:-1]}
-    for form in sorted(forms, key=len, reverse=True):
-        text = text.replace(form, "(key)")
-    return text

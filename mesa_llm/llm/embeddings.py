@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError
-from mesa_llm.llm.address import environment_secrets, without_secrets
+from mesa_llm.llm.credentials import environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.minilm import minilm_encode, minilm_file
 

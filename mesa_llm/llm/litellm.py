@@ -23,13 +23,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, Refused, ServerError
-from mesa_llm.llm.address import Address, environment_secrets, without_secrets
+from mesa_llm.llm.address import Address
 from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.protocol import BatchForm
 from mesa_llm.llm.batches.stage import post
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.certificates import share_certificates
+from mesa_llm.llm.credentials import environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.openai.connection import Response

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from mesa_llm.errors import MesaLLMError, TransportError
-from mesa_llm.llm.address import environment_secrets
+from mesa_llm.llm.credentials import environment_secrets
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.records import Reply, Request, ToolCall
 

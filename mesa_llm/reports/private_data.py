@@ -11,19 +11,27 @@ import json
 import os
 import re
 import socket
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import environment_secrets, without_secrets
+from mesa_llm.llm.credentials import (
+    MIN_SECRET,
+    RANDOM,
+    SECRET_COLUMN,
+    credentials_in,
+    environment_secrets,
+    is_strong,
+    without_secrets,
+)
+from mesa_llm.reports.contents import Piece, decoded_views, pieces_of
+from mesa_llm.reports.personal_data import EMAIL, NUMBERS, PERSONAL_COLUMNS, PHONE, PLACES, found_of
 from mesa_llm.runlog.layout import columns, connect
 from mesa_llm.runlog.log import CAPABILITIES
-from mesa_llm.tables import decoded, kind_of, read_table
-from mesa_llm.tables.table import READERS
 from mesa_llm.text import clip, one_line
 
 MAX_EXAMPLE = 60
@@ -37,11 +45,8 @@ COMMON_NAMES = frozenset(
 )
 """Names of users and machines that say nothing about anybody."""
 
-PIECE = 8_000_000
-"""Number of bytes of a file that are looked through at a time."""
-
-LONGEST_KEY = 1_000
-"""Number of bytes by which two pieces of a file overlap, so that no key is cut."""
+_ENCODED = re.compile(r"[\\%&=]|[^\x20-\x7e\n]|[A-Za-z0-9+/_-]{16,}|(?:[0-9a-fA-F]{2}[ :]){11}")
+"""Signs that a text may hold something in another encoding."""
 
 PERSON = "human"
 """Name of a person's decisions in a run log."""
@@ -50,21 +55,22 @@ _PATH = re.compile(
     r"(?<![\w.:/])/(?:home|Users|root|mnt|media|tmp|var|private|Volumes|srv|opt|data)/[^\s\"'“”‘’<>|:;,)\]}\\`]+"
     r"|\b[A-Za-z]:\\{1,2}(?:Users|Documents)[^\s\"'<>|;,)\]}]+"
 )
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b")
-_PHONE = re.compile(r"(?<![\w.,])(?:\+\d|\(0\d|0\d)[\d ()/-]{7,18}\d(?!\w|[.,]\d)")
 _ADDRESS = re.compile(r"https?://[^\s\"'<>,)\]}\\]+")
-_DATE = re.compile(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}")
 _TWO_NAMES = re.compile(r"(?<![.!?] )\b[A-ZÀ-Þ][a-zß-ÿ]+ [A-ZÀ-Þ][a-zß-ÿ]+\b")
-_KEY = re.compile(
-    r"\bsk-[A-Za-z0-9_-]{20,}|\b(?:hf|gsk|ghp|fw|r8)_[A-Za-z0-9]{16,}|\bAIza[\w-]{30,}|\bAKIA[A-Z0-9]{16}\b"
-)
+OWN_HASHES = frozenset({"MANIFEST.json", "README.md", "ODD.md", "requirements.txt"})
+"""Files of a bundle that are written here, and hold hashes, which look like random strings."""
 
-_PERSONAL_COLUMNS = re.compile(
-    r"(?:user|screen|first|last|given|family|full|real|sur|birth)?[ _-]*name|e[ _-]?mail|phone|mobile|tel|address|"
-    r"birth[ _-]?(?:day|date)|date[ _-]of[ _-]birth",
-    re.IGNORECASE,
-)
-"""Names of columns that hold data about persons."""
+_HASHED_COLUMNS = frozenset({"key", "keys", "hash", "digest", "checksum"})
+"""Columns of a run log that hold hashes."""
+
+_HASHED_FACTS = frozenset({"prompts", "files", "digest", "identity", "versions", "design", "code", "inputs", "weights"})
+"""Entries of a run log's manifest that hold hashes."""
+
+BATCH = 500_000
+"""Number of characters of cells that are looked through together."""
+
+UNREAD = "could not be read"
+"""What a disclosure says of contents that nobody has looked through."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,24 @@ class Disclosure:
     count: int
     """How often it occurs."""
 
+    place: str = ""
+    """Where it first stands inside the file."""
+
     def __str__(self) -> str:
         """Return it as a line."""
         more = ", …" if self.count > len(self.examples) else ""
-        return f"{self.file}: {self.what} ({self.count}): {', '.join(self.examples)}{more}"
+        place = f" [{self.place}]" if self.place else ""
+        return f"{self.file}: {self.what} ({self.count}): {', '.join(self.examples)}{more}{place}"
+
+
+class _Found(NamedTuple):
+    """Something found in a file."""
+
+    what: str
+    example: str
+    place: str
+    is_key: bool = False
+    is_again: bool = False
 
 
 def private_data(files: Iterable[Path], folder: Path, log: Path) -> list[Disclosure]:
@@ -100,13 +120,17 @@ def private_data(files: Iterable[Path], folder: Path, log: Path) -> list[Disclos
     disclosures: list[Disclosure] = []
     for file in sorted(files):
         name = file.relative_to(folder).as_posix()
-        found = _in_log(file) if file == log else _in_file(file)
-        by_kind: dict[str, Counter[str]] = {}
-        for what, example in found:
-            by_kind.setdefault(what, Counter())[one_line(example, MAX_EXAMPLE)] += 1
+        by_kind: dict[str, dict[str, list[str]]] = {}
+        for found in _in_log(file) if file == log else _in_file(file, name):
+            if not found.is_key:
+                examples = by_kind.setdefault(found.what, {})
+                example = one_line(found.example, MAX_EXAMPLE)
+                if not (found.is_again and example in examples):
+                    examples.setdefault(example, []).append(found.place)
         for what, examples in sorted(by_kind.items()):
-            most = tuple(example for example, _ in examples.most_common(3))
-            disclosures.append(Disclosure(name, what, most, examples.total()))
+            most = sorted(examples, key=lambda example: -len(examples[example]))[:3]
+            count, place = sum(map(len, examples.values())), next(filter(None, chain(*examples.values())), "")
+            disclosures.append(Disclosure(name, what, tuple(most), count, place))
     return disclosures
 
 
@@ -121,61 +145,114 @@ def require_no_keys(files: Iterable[Path], folder: Path, log: Path) -> None:
     Raises:
         ConfigError: If one does. The message does not repeat it.
     """
-    secrets = environment_secrets()
-    names = [
-        file.relative_to(folder).as_posix()
-        for file in sorted(files)
-        if any(_holds_key(text, secrets) for text in (_texts_of(file) if file == log else _pieces_of(file)))
-    ]
+    names: dict[str, str] = {}
+    for file in sorted(files):
+        name = file.relative_to(folder).as_posix()
+        for found in _in_log(file) if file == log else _in_file(file, name):
+            if found.is_key:
+                names.setdefault(name, f"{name} ({found.what}{found.place and ', '}{found.place})")
+                break
     if names:
         raise ConfigError(
-            f"what looks like a key of yours stands in {', '.join(names)}; take it out of what the run was made with, "
-            "and record the run again; nothing was written"
+            f"what looks like a key of yours stands in {', '.join(names.values())}; take it out of what the run was "
+            "made with, and record the run again; nothing was written"
         )
 
 
-def _holds_key(text: str, secrets: Iterable[str]) -> bool:
-    return _KEY.search(text) is not None or without_secrets(text, secrets) != text
+# -- files
 
 
-def _pieces_of(file: Path) -> Iterator[str]:
-    """Yield a file in pieces, each with the end of the one before."""
-    end = b""
-    with file.open("rb") as source:
-        while piece := source.read(PIECE):
-            yield (end + piece).decode("utf-8", "replace")
-            end = piece[-LONGEST_KEY:]
+def _in_file(file: Path, name: str) -> Iterator[_Found]:
+    """Find candidates in a file, in all that it holds."""
+    with_random = name not in OWN_HASHES
+    cells: dict[str, list[tuple[int, str]]] = {}
+    n_characters = 0
+    for piece in pieces_of(file):
+        if piece.fault:
+            yield _Found(UNREAD, piece.fault, piece.place)
+        elif piece.column:
+            yield from _of_column(piece)
+            if piece.is_again:
+                continue
+            cells.setdefault(piece.place, []).append((piece.line, piece.text))
+            n_characters += len(piece.text)
+            if n_characters > BATCH:
+                yield from _in_cells(cells, with_random)
+                cells, n_characters = {}, 0
+        else:
+            for found in _in_text(piece.text, piece.place, piece.line, with_random):
+                yield found._replace(is_again=piece.is_again)
+    yield from _in_cells(cells, with_random)
 
 
-def _texts_of(log: Path) -> Iterator[str]:
-    """Yield all texts of a run log."""
-    with closing(connect(str(log))) as database:
-        for table in columns():
-            for row in database.execute(f"SELECT * FROM {table}"):
-                yield from (value for value in row if isinstance(value, str))
+def _of_column(piece: Piece) -> Iterator[_Found]:
+    """Find what the name of a cell's column tells."""
+    column, place = piece.column.strip(), _place(piece.place, piece.line)
+    if PERSONAL_COLUMNS.fullmatch(column):
+        yield _Found(f"column {clip(column, 20)!r}", piece.text, place)
+    if SECRET_COLUMN.fullmatch(column) and len(piece.text) >= MIN_SECRET:
+        if is_strong(piece.text):
+            yield _Found(f"column {clip(column, 20)!r}", "", place, is_key=True)
+        else:
+            yield _Found(f"column {clip(column, 20)!r} may hold secrets", _masked(piece.text), place)
 
 
-def _in_file(file: Path) -> Iterator[tuple[str, str]]:
-    """Find candidates in a file: in its text, or if it is a table of another form, in its cells."""
-    content = file.read_bytes()
-    if b"\0" not in content[:4096]:
-        text = decoded(content, file)
-        yield from _places(text)
-        yield from _contacts(text)
-    if kind_of(file) in READERS:
-        try:
-            rows = [row for _, row in read_table(file) if not isinstance(row, str)]
-        except ConfigError:  # no table
-            return
-        for row in rows:
-            for column, cell in row.items():
-                if _PERSONAL_COLUMNS.fullmatch(str(column).strip()):
-                    yield f"column {clip(str(column), 20)!r}", str(cell)
-                elif b"\0" in content[:4096]:
-                    yield from _contacts(str(cell))
+def _in_cells(cells: Mapping[str, Sequence[tuple[int, str]]], with_random: bool) -> Iterator[_Found]:
+    """Find candidates in cells without the names of their columns, many at a time."""
+    for place, texts in cells.items():
+        text = "\n".join(text for _, text in texts)
+        yield from _in_text(text, place, 0, with_random)
+        for view in decoded_views(text, place):
+            for found in _in_text(view.text, view.place, 0, with_random):
+                yield found._replace(is_again=view.is_again)
 
 
-def _in_log(file: Path) -> Iterator[tuple[str, str]]:
+def _in_text(text: str, place: str, line: int, with_random: bool) -> Iterator[_Found]:
+    """Find candidates of all kinds in a text.
+
+    Args:
+        text: The text.
+        place: Where it stands in its file.
+        line: Line at which it begins; 0: it has none.
+        with_random: Whether a random string may be a key there, rather than a hash of ours.
+    """
+
+    def at(index: int) -> str:
+        return _place(place, line and line + text.count("\n", 0, index))
+
+    yield from _credentials(text, at, with_random)
+    for what, example in _places(text):
+        yield _Found(what, example, at(text.find(example)))
+    kinds = (EMAIL, PHONE, *NUMBERS, *PLACES) if with_random else (EMAIL,)  # versions look like numbers
+    for what, example, index in found_of(kinds, text):
+        yield _Found(what, example, at(index))
+
+
+def _credentials(text: str, at: Callable[[int], str], with_random: bool) -> Iterator[_Found]:
+    """Find secrets in a text."""
+    for one in credentials_in(text):
+        if one.is_certain:
+            yield _Found(one.kind, "", at(one.start), is_key=True)
+        elif with_random or one.kind != RANDOM:
+            yield _Found(one.kind, _masked(text[one.start : one.end]), at(one.start))
+    if without_secrets(text, environment_secrets()) != text:
+        yield _Found("a secret of the environment", "", at(0) if "\n" not in text else "", is_key=True)
+
+
+def _masked(secret: str) -> str:
+    """Return the beginning of what may be a secret, and its length."""
+    shown = one_line(secret)
+    return f"{shown[: min(6, len(shown) // 3)]}… ({len(shown)} characters)"
+
+
+def _place(place: str, line: int) -> str:
+    return ", ".join(filter(None, (place, f"line {line}" if line else "")))
+
+
+# -- the run log
+
+
+def _in_log(file: Path) -> Iterator[_Found]:
     """Find candidates in a run log: names and phone numbers in what people wrote, the rest anywhere."""
     with closing(connect(str(file))) as database:
         manifest = {name: json.loads(value) for name, value in database.execute("SELECT name, value FROM manifest")}
@@ -183,17 +260,40 @@ def _in_log(file: Path) -> Iterator[tuple[str, str]]:
         people = {PERSON, *(name for name, flags in capabilities.items() if flags.get("is_person"))}
         for table in columns():
             names = columns()[table]
+            seen: set[str] = set()
             for row in database.execute(f"SELECT * FROM {table}"):
                 values = dict(zip(names, row, strict=False))
                 is_persons = values.get("by", values.get("model")) in people
                 named = str(values.get("model", values.get("value", "")))  # of a call, of the manifest
-                yield from (("address of a server", found) for found in _ADDRESS.findall(named))
-                for text in (value for value in row if isinstance(value, str)):
-                    yield from _places(text)
-                    yield from (("e-mail address", found) for found in _EMAIL.findall(text))
-                    if is_persons:
-                        yield from (("phone number written by a person", found) for found in _phones(text))
-                        yield from (("name written by a person", found) for found in _TWO_NAMES.findall(text))
+                for address in _ADDRESS.findall(named):
+                    yield _Found("address of a server", address, f"table {table}")
+                for column, text in values.items():
+                    if isinstance(text, str) and (is_persons or text not in seen):
+                        seen.add(text)
+                        is_hash = column in _HASHED_COLUMNS or values.get("name") in _HASHED_FACTS
+                        yield from _in_cell(text, f"table {table}", not is_hash, is_persons)
+
+
+def _in_cell(text: str, place: str, with_random: bool, is_persons: bool) -> Iterator[_Found]:
+    """Find candidates in a text of a run log, decoded or not."""
+    yield from _in_view(text, place, with_random, is_persons)
+    if _ENCODED.search(text):
+        for view in dict.fromkeys(piece.text for piece in decoded_views(text, place)):
+            for found in _in_view(view, place, with_random, is_persons):
+                yield found._replace(is_again=True)
+
+
+def _in_view(text: str, place: str, with_random: bool, is_persons: bool) -> Iterator[_Found]:
+    """Find candidates in one reading of a text of a run log."""
+    yield from _credentials(text, lambda index: place, with_random)
+    for what, example in _places(text):
+        yield _Found(what, example, place)
+    for what, example, _ in found_of((EMAIL, *NUMBERS) if with_random else (EMAIL,), text):
+        yield _Found(what, example, place)
+    if is_persons:
+        for what, example, _ in found_of((PHONE, *PLACES), text):
+            yield _Found(f"{what} written by a person", example, place)
+        yield from (_Found("name written by a person", found, place) for found in _TWO_NAMES.findall(text))
 
 
 def _places(text: str) -> Iterator[tuple[str, str]]:
@@ -214,12 +314,3 @@ def _user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
-
-
-def _contacts(text: str) -> Iterator[tuple[str, str]]:
-    yield from (("e-mail address", found) for found in _EMAIL.findall(text))
-    yield from (("phone number", found) for found in _phones(text))
-
-
-def _phones(text: str) -> list[str]:
-    return [found for found in _PHONE.findall(text) if not _DATE.search(found)]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import Address, split_name, without_secrets, written_name
+from mesa_llm.llm.address import Address, split_name, written_name
+from mesa_llm.llm.credentials import without_secrets
 
 BASE = "https://host.example/v1"
 

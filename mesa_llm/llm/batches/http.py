@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urljoin, urlsplit
 
 from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError
-from mesa_llm.llm.address import Address, without_secrets
+from mesa_llm.llm.address import Address
 from mesa_llm.llm.batches.protocol import BatchGone, MaybeCreated
 from mesa_llm.llm.batches.waiting import Clock, patiently
+from mesa_llm.llm.credentials import without_secrets
 from mesa_llm.llm.openai.connection import Response, send
 from mesa_llm.llm.openai.errors import detail_in, trouble
 

@@ -17,12 +17,13 @@ from weakref import WeakKeyDictionary, finalize
 from pydantic_core import from_json
 
 from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError
-from mesa_llm.llm.address import Address, without_secrets
+from mesa_llm.llm.address import Address
 from mesa_llm.llm.batches.forms import OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.stage import post
 from mesa_llm.llm.batches.waiting import waiting_for
 from mesa_llm.llm.budget import send_again
+from mesa_llm.llm.credentials import without_secrets
 from mesa_llm.llm.endings import CUT, DECLINED, FILTERED, UNENDED, ending_of
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.dialect import Dialect

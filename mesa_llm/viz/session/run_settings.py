@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import environment_secrets, without_secrets
+from mesa_llm.llm.credentials import environment_secrets, without_secrets
 from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.local.profile import CAPABLE
 from mesa_llm.llm.local.weights import is_present
