@@ -23,11 +23,11 @@ from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.stage import post
 from mesa_llm.llm.batches.waiting import waiting_for
 from mesa_llm.llm.budget import send_again
-from mesa_llm.llm.credentials import without_secrets
+from mesa_llm.llm.credentials import visible, without_secrets
 from mesa_llm.llm.endings import CUT, DECLINED, FILTERED, UNENDED, ending_of
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.dialect import Dialect
-from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, text_of_page, trouble
+from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, shown, text_of_page, trouble
 from mesa_llm.llm.openai.learning import Learner, prompt_in
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.processes import ClientProcesses, SharedConnections
@@ -265,7 +265,7 @@ class OpenAIHTTP:
             BadReply: If it holds no usable reply; with the usage that it reports.
         """
         if not 200 <= response.status < 300:
-            raise _Complaint(response.status, detail_in(self._without_secrets(response.body)))
+            raise _Complaint(response.status, shown(detail_in(self._without_secrets(response.body)), self._secrets))
         try:
             body = parse(response.body)
         except Cut:
@@ -294,7 +294,7 @@ class OpenAIHTTP:
             return
         if not error and ending_of({}, body) in UNENDED:
             return  # withheld
-        detail = detail_in(self._without_secrets(json.dumps(holder).encode()))
+        detail = shown(detail_in(self._without_secrets(json.dumps(holder).encode())), self._secrets)
         if error or detail.is_about_loading or _TELLS_ERROR.intersection(map(str.lower, holder)):
             code = next((int(code) for code in detail.codes if code.isdigit() and 400 <= int(code) < 600), 502)
             raise _Complaint(code, detail)
@@ -321,7 +321,7 @@ class OpenAIHTTP:
 
     def _without_secrets(self, body: bytes) -> bytes:
         """Remove key, user and query from an endpoint's message, which may quote them."""
-        return without_secrets(body[:MAX_ERROR_BYTES].decode("utf-8", "replace"), self._secrets).encode()
+        return without_secrets(visible(body[:MAX_ERROR_BYTES].decode("utf-8", "replace")), self._secrets).encode()
 
 
 class _Complaint(Exception):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from mesa_llm.errors import AccessRefused, BadReply, Filtered, Loading, MesaLLMError, RateLimited, Refused, ServerError
+from mesa_llm.llm.credentials import visible, without_secrets
 from mesa_llm.llm.openai.accounts import LONG_WAIT_S, Lack, lack_of, lack_text, says
 
 MAX_MESSAGE = 300
@@ -75,6 +76,12 @@ class ErrorDetail(NamedTuple):
     def is_about_loading(self) -> bool:
         """Whether the model is still being loaded."""
         return bool(_LOADING.search(self.text)) and not _NOT_LOADING.search(self.text)
+
+
+def shown(detail: ErrorDetail, secrets: Iterable[str]) -> ErrorDetail:
+    """Return an error without secrets in what a screen shows of it, where escapes and invisible letters are gone."""
+    text = without_secrets(visible(detail.text), secrets)
+    return detail if text == detail.text else detail._replace(text=text)
 
 
 def detail_in(body: bytes) -> ErrorDetail:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, Filtered, Loading, RateLimited, Refused, ServerError
+from mesa_llm.llm.openai import errors
 from mesa_llm.llm.openai.errors import (
     MAX_MESSAGE,
     MAX_RETRY_AFTER_S,
@@ -175,3 +176,9 @@ def test_a_router_quotes_what_its_provider_said() -> None:
     body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
     detail = detail_in(json.dumps(body).encode())
     assert (detail.text, detail.about) == ("Provider returned error: System role not supported", "messages")
+
+
+@pytest.mark.parametrize("invisible", ["\u200b", "\xad", "\ufeff", "\u2060", "\ufe0f", "\x1b[0m"])
+def test_a_key_with_invisible_letters_in_it_is_not_shown(invisible: str) -> None:
+    body = json.dumps({"error": {"message": f"bad key {invisible.join('sk-abcdef123456')}"}}).encode()
+    assert errors.shown(errors.detail_in(body), ["sk-abcdef123456"]).text == "bad key (key)"
