@@ -319,7 +319,9 @@ class LiteLLM:
 
     def _detail_of(self, error: Any) -> tuple[int, ErrorDetail]:
         """Return the status of an exception of litellm's, and the provider's error in its text, without secrets."""
-        message = without_secrets(str(error), [*self._secrets, *environment_secrets()])
+        quoted = getattr(error, "body", None)
+        text = json.dumps({"error": quoted}, default=str) if isinstance(quoted, dict) else str(error)
+        message = without_secrets(text, [*self._secrets, *environment_secrets()])
         detail = detail_quoted(_OWN_NAMES.sub("", message))
         return int(getattr(error, "status_code", None) or 500), detail
 
