@@ -158,7 +158,15 @@ def say(text: str, *, err: bool = False) -> None:
     """Print a line; control characters are made visible."""
     if not err:
         _HAS_SPOKEN.set(True)
-    typer.echo(printable(text), err=err)
+    try:
+        typer.echo(printable(text), err=err)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if err:  # there is nowhere left to say it
+            return
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - what is left over goes there at the end
+        raise ConfigError(f"the output cannot be written: {error.strerror}") from None
 
 
 def warn(text: str) -> None:

@@ -794,3 +794,12 @@ def test_a_run_in_batches_shows_how_far_they_are(tmp_path) -> None:
 def test_a_dry_run_in_batches_says_so() -> None:
     words = ["run", "social", "--llm", "gpt-4o-mini", "--batch", "--steps", 1, "--set", "n_agents=3", "--dry-run"]
     assert "Prices are those of the provider's batches." in run_command(*words).stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_cannot_be_written_is_an_error_in_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "mesa_llm.cli.app", "list"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "the output cannot be written" in done.stderr
