@@ -148,6 +148,8 @@ class LiteLLM:
     async def _exchange(self, request: Request) -> Answered:
         """Send a request, in whatever form its provider accepts."""
         if self._litellm is None:
+            if self._base is None and not _has_provider(self.model):
+                raise _unknown(self.model)
             self._litellm, self._failure = await asyncio.to_thread(load)
         start, attempts = time.perf_counter(), 0
         while True:
