@@ -96,7 +96,7 @@ def read_corpus(path: str | Path) -> list[CorpusText]:
         ConfigError: If the file cannot be read, lacks a column, or has no complete row.
     """
     names = ("persona", "topic", "response")
-    rows = whole_rows(path, read_table(path, names))
+    rows = whole_rows(path, read_table(path, names, missing=()))
     columns = list(dict.fromkeys(column for row in rows for column in row))
     if lacking := [name for name in names if name not in columns]:
         raise ConfigError(
