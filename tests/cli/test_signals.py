@@ -69,8 +69,13 @@ def requests_of(name: str, folder: Path, wholes: dict[str, int]) -> int:
     return wholes[name]
 
 
-@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        *((name, "SIGHUP") for name in COMMANDS),
+        *((name, sent) for name in ("run", "bench") for sent in ("SIGINT", "SIGTERM")),
+    ],
+)
 def test_a_signal_ends_a_command_whose_replies_in_flight_are_kept(
     name: str, sent: str, tmp_path: Path, wholes: dict[str, int]
 ) -> None:
