@@ -13,8 +13,9 @@ import os
 import sys
 import sysconfig
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from cProfile import Profile
+from operator import itemgetter
 from pathlib import Path
 
 from harness import ROOT, last_line
@@ -86,11 +87,15 @@ def main() -> None:
     if options.json:
         print(json.dumps({"calls": total}))
         return
-    parts: Counter[str] = Counter()
+    parts: defaultdict[str, float] = defaultdict(float)
     for (file, function), number in counts.items():
         place = file.removeprefix(f"{ROOT}{os.sep}").removeprefix(STANDARD_LIBRARY).rpartition("site-packages/")[2]
         parts[f"{place} {function}" if options.functions else place] += number
-    rows = [[name, figure_text(number)] for name, number in parts.most_common() if number >= 0.1]
+    rows = [
+        [name, figure_text(number)]
+        for name, number in sorted(parts.items(), key=itemgetter(1), reverse=True)
+        if number >= 0.1
+    ]
     print(table(["function" if options.functions else "file", "calls a decision"], rows))
     print(f"\n{total:.1f} calls a decision, of {MAX_CALLS} at most; Python {sys.version.split()[0]}.")
     if total > MAX_CALLS * (1 + TOLERANCE):

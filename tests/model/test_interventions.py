@@ -155,7 +155,7 @@ def test_bad_interventions_are_one_clear_error_and_nothing_happens(value: Any, r
 def test_a_variable_is_changed_under_the_name_by_which_errors_list_it() -> None:
     model = town(None)
     model.inject(Change(variable="social.feed", value="random"))
-    assert model.worlds[0].changeable()["feed"] == "random"
+    assert model.social.changeable()["feed"] == "random"
 
 
 class HeraldModel(PotModel):

@@ -207,12 +207,14 @@ def test_a_bad_part_costs_that_part_alone(parted: Profile, cache: Path, tmp_path
 
 
 def test_a_part_that_was_damaged_where_it_is_kept_is_fetched_again(parted: Profile, cache: Path) -> None:
+    lines: list[str] = []
+
     def damage(line: str) -> None:
+        lines.append(line)
         if "part 3 of 3" in line:
             next((cache / "tiny.gguf.parts").glob("002.*")).write_bytes(b"?")
 
-    lines: list[str] = []
-    assert model_file(parted, progress=lambda line: [damage(line), lines.append(line)]).read_bytes() == CONTENT
+    assert model_file(parted, progress=damage).read_bytes() == CONTENT
     assert "Tiny: part 2 was damaged, and is fetched again" in lines
 
 
