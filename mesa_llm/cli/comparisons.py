@@ -45,12 +45,27 @@ def people(
         str | None,
         typer.Option(help="Column of both sides that names the same respondent; adds prediction-powered estimates."),
     ] = None,
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Lowest and highest number that a question allows, as QUESTION=LOW:HIGH; people's other answers are "
+            "taken for missing; repeatable."
+        ),
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(help="Cell of people's table that is no answer, such as -9, besides the usual ones; repeatable."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of people's table, such as cp1250; by default determined from it.")
+    ] = None,
     purpose: Annotated[str | None, typer.Option(help="Purpose of the surveys in run logs; by default all.")] = None,
     csv: Annotated[Path | None, typer.Option(help="CSV file for the figures.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare simulated answers or results with those of people: distances, spread, subgroups, split-half ceiling."""
-    from mesa_llm.cli.people import compare_people
+    from mesa_llm.cli.people import compare_people, scales_of
+    from mesa_llm.tables import MISSING
 
     compare_people(
         file,
@@ -64,6 +79,9 @@ def people(
         as_choices=as_choice or (),
         traits=traits,
         unit=unit,
+        scales=scales_of(scale or ()),
+        missing=MISSING | set(missing or ()),
+        encoding=encoding,
     )
 
 

@@ -57,6 +57,23 @@ def compare_people(
     say(json.dumps(found.summary()) if as_json else found.text())
 
 
+def scales_of(typed: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the lowest and highest number of each question, from texts such as `mood=1:5`.
+
+    Raises:
+        ConfigError: If a text is none.
+    """
+    scales: dict[str, tuple[float, float]] = {}
+    for text in typed:
+        question, _, bounds = text.rpartition("=")
+        low, _, high = bounds.partition(":")
+        try:
+            scales[question] = float(low), float(high)
+        except ValueError:
+            raise ConfigError(f"--scale {text}: expected QUESTION=LOW:HIGH, such as mood=1:5") from None
+    return scales
+
+
 def _named(text: str) -> tuple[str, Path]:
     """Return the name of a source and its file; without a name, that of the file."""
     name, equals, path = text.partition("=")

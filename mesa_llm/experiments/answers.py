@@ -283,10 +283,15 @@ def kind_of_answers(question: str, answers: Mapping[str, Sequence[Any]], as_choi
     filled = {name: values for name, values in answers.items() if values}
     are_numbers = {name: all(_number(one, question) is not None for one in values) for name, values in filled.items()}
     if len(set(are_numbers.values())) > 1:
-        examples = "; ".join(f"{name}: {values[0]!r:.40}" for name, values in filled.items())
+        odd = {
+            name: next((one for one in values if (_number(one, question) is None) != are_numbers[name]), values[0])
+            for name, values in filled.items()
+        }
+        examples = "; ".join(f"{name}: {one!r:.40}" for name, one in odd.items())
         raise ConfigError(
-            f"some answers to {question!r:.80} are numbers and some are not ({examples}); write them alike, or name "
-            "the question in as_choices= (--as-choice)"
+            f"some answers to {question!r:.80} are numbers and some are not ({examples}); write them alike, name the "
+            "question in as_choices= (--as-choice), or what is no answer in missing= "
+            "(--missing)"
         )
     return "number" if all(are_numbers.values()) else "choice"
 

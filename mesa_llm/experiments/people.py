@@ -38,7 +38,7 @@ from mesa_llm.experiments.distributions import (
     spread_ratio,
 )
 from mesa_llm.experiments.prediction_powered import PoweredEstimate, prediction_powered_mean
-from mesa_llm.experiments.scales import AnswerScale, odd_codes, scale_of, within_scale
+from mesa_llm.experiments.scales import AnswerScale, doubtful_numbers, odd_codes, scale_of, within_scale
 from mesa_llm.statistics import Estimate, mean_estimate, with_interval
 from mesa_llm.tables import MISSING, TableSource
 from mesa_llm.text import clip, counted, figure_text, suggestion, table
@@ -358,7 +358,8 @@ def _common_questions(
     if not common:
         raise ConfigError(
             f"people and simulation have no question in common: {people.name} has {_named(asked)}; simulated answers "
-            f"have {_named(simulated)}. Give questions the same name on both sides (Question(text, name=…))"
+            f"have {_named(simulated)}. Give questions the same name on both sides (Question(text, name=…)); a table "
+            "with a row per answer has the columns 'question' and 'answer'"
         )
     return common
 
@@ -409,12 +410,14 @@ class _Asked:
         ours = {source.name: source.answers_to(question) for source in sources if question in source.questions}
         rows = {people.name: people.answers_to(question), **ours}
         notes: list[str] = []
+        if scale is not None and not scale.choices:
+            rows[people.name], notes = _within(rows[people.name], scale, question, people.name)
         if question not in as_choices:
-            converted, notes = as_plain_numbers(question, {name: _given(own) for name, own in rows.items()})
+            converted, more = as_plain_numbers(question, {name: _given(own) for name, own in rows.items()})
+            notes += more
             rows = {name: _with_answers(own, converted[name]) for name, own in rows.items()}
         if scale is not None:
-            kept, odd = within_scale(list(rows[people.name][ANSWER]), scale, question, people.name)
-            rows[people.name] = rows[people.name].assign(**{ANSWER: pd.Series(kept, rows[people.name].index, object)})
+            rows[people.name], odd = _within(rows[people.name], scale, question, people.name)
             notes += odd
         given = {name: _given(own) for name, own in rows.items()}
         if not given[people.name]:
@@ -423,6 +426,16 @@ class _Asked:
         if scale is None and kind == "number":
             simulated = [one for name in ours for one in given[name]]
             notes += odd_codes(given[people.name], simulated, question, people.name)
+        if kind == "number":
+            for name in ours:
+                notes += doubtful_numbers(given[people.name], given[name], question, people.name)
+        else:
+            notes += [
+                f"{question!r:.60}: {people.name} and {name} share no choice ({given[people.name][0]!r:.40}, "
+                f"{given[name][0]!r:.40}); write choices alike"
+                for name in ours
+                if given[name] and not set(_shares(given[people.name])) & set(_shares(given[name]))
+            ]
         theirs = rows.pop(people.name)
         return cls(question, kind, theirs, rows, notes)
 
@@ -536,6 +549,12 @@ def _are_named(answers: Any) -> bool:
         isinstance(one, list | tuple) and not all(isinstance(row, Mapping) for row in cast("Sequence[Any]", one))
         for one in cast("Mapping[str, Any]", answers).values()
     )
+
+
+def _within(rows: pd.DataFrame, scale: AnswerScale, question: str, source: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return rows without the answers that a question does not allow, and what is to be said about it."""
+    kept, notes = within_scale(list(rows[ANSWER]), scale, question, source)
+    return rows.assign(**{ANSWER: pd.Series(kept, rows.index, object)}), notes
 
 
 def _with_answers(rows: pd.DataFrame, given: Sequence[Any]) -> pd.DataFrame:

@@ -44,7 +44,9 @@ class AnswerScale:
             number = number_in(answer)
         except ConfigError:
             return True  # it is refused where it is read
-        return number is None or self.low <= number <= self.high
+        if number is None:  # a code with its label, or a word such as "refused"
+            return isinstance(answer, str) and any(map(str.isdigit, answer))
+        return self.low <= number <= self.high
 
     def __str__(self) -> str:
         """Describe the answers, for people to read."""
@@ -121,8 +123,43 @@ def odd_codes(theirs: Sequence[Any], ours: Sequence[Any], question: str, source:
     n = sum(one in odd for one in people)
     return [
         f"{source}: {counted(n, 'answer')} to {question!r:.60} far from the simulated {low:g} to {high:g} ({shown}); "
-        f"if these are codes of missing answers, give scales={{{question!r:.60}: (lowest, highest)}}"
+        f"if these are codes of missing answers, give scales={{{question!r:.60}: (lowest, highest)}} "
+        "(--scale)"
     ]
+
+
+def doubtful_numbers(theirs: Sequence[Any], ours: Sequence[Any], question: str, source: str) -> list[str]:
+    """Say where people's numbers and simulated ones may be written in two ways: shares, first points, several answers.
+
+    Args:
+        theirs: People's answers.
+        ours: Simulated answers.
+        question: Name of the question.
+        source: Name of the table of people.
+    """
+    simulated = [float(one) for one in ours if _is_number(one)]
+    people = [float(one) for one in theirs if _is_number(one)]
+    pairs = [one.strip() for one in theirs if isinstance(one, str) and re.fullmatch(r"\s*\d,\d\s*", one)]
+    are_whole = all(one.is_integer() for one in [*people, *simulated])
+    where = f"{source}: {question!r:.60}"
+    if pairs and are_whole and simulated:
+        return [f"{where}: {pairs[0]!r} is read as {pairs[0].replace(',', '.')}; if it is two answers, split it"]
+    if not people or not simulated:
+        return []
+    if (_are_shares(people) and max(simulated) > 2) or (_are_shares(simulated) and max(people) > 2):
+        return [
+            f"{where}: one side has numbers up to 1, the other up to {max(*people, *simulated):g}; write both alike"
+        ]
+    if are_whole and min(people) == 0 < min(simulated) and 1 < max(people) < max(simulated):
+        return [
+            f"{where}: people's answers begin at 0, simulated ones at {min(simulated):g}; if both mean one scale, "
+            "shift one of them"
+        ]
+    return []
+
+
+def _are_shares(numbers: Sequence[float]) -> bool:
+    return min(numbers) >= 0 and max(numbers) <= 1 and not all(one.is_integer() for one in numbers)
 
 
 def _is_number(cell: Any) -> bool:

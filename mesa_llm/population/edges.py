@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,8 @@ UNDIRECTED = frozenset(("undirected", "false", "no", "0", "mutual", "both", "sym
 
 COMMENTS = ("#", "%", "//")
 """Beginnings of lines that are comments."""
+
+_COMMENT_BEHIND = re.compile(r"\s[#%]\s.*")
 
 _WITHOUT_DIRECTION = re.compile(r"\bundirected\b|^%\s*sym\b", re.IGNORECASE | re.MULTILINE)
 """What the comments of SNAP and KONECT say about ties without a direction."""
@@ -142,6 +145,8 @@ def read_edges(
     ties = read_network(path, content, form, encoding) if form else None
     if ties is None:
         ties = _listed(path, encoding)
+    if not ties.codes:
+        ties.notes.append("it holds no ties, so nobody follows anybody")
     for note in ties.said():
         logger.warning("%s: %s", path, note)
     kind, indices = _indices(ties, _keys(users))
@@ -203,7 +208,7 @@ def _keys(users: Users | Sequence[Persona] | int) -> dict[str, Key]:
 def _key(names: Iterable[str]) -> Key:
     key: dict[str, int] = {}
     for index, name in enumerate(names):
-        if stripped := name.strip():
+        if stripped := normalize("NFC", name.strip()):
             key[stripped] = AMBIGUOUS if stripped in key else index
     return key
 
@@ -216,7 +221,7 @@ def _indices(ties: Ties, keys: Mapping[str, Key]) -> tuple[str, npt.NDArray[np.i
     best: tuple[tuple[int, bool], str, list[int]] = ((-1, False), "row", [])
     unique = [labels for labels in ties.labels if len(set(labels.values())) == len(labels)]
     for labels in ({}, *unique):
-        names = [labels.get(name, name) for name in ties.names]
+        names = [normalize("NFC", labels.get(name, name)) for name in ties.names]
         for kind, key in keys.items():
             indices = [key.get(name, UNKNOWN) for name in names]
             if kind == "username":
@@ -345,8 +350,10 @@ def _text_records(path: Path, encoding: str | None) -> tuple[Iterator[tuple[int,
     if any(separator in first.partition("{")[0].strip() for separator in ",;\t|="):
         start, separator = separator_of(lines, path, FOLLOWERS | FOLLOWEES)
         return records_of(lines, separator, path, start), comments
-    split = ((line, cells) for line, row in enumerate(lines, 1) if (cells := row.split(maxsplit=_max_cells(first))))
-    return split, comments
+    n_cells = _max_cells(first)
+    if n_cells < 0:
+        lines = [_COMMENT_BEHIND.sub("", line) if "#" in line or "%" in line else line for line in lines]
+    return ((line, cells) for line, row in enumerate(lines, 1) if (cells := row.split(maxsplit=n_cells))), comments
 
 
 def _max_cells(first: str) -> int:
@@ -390,6 +397,9 @@ class _Columns:
             [index for index, name in enumerate(names) if name in known]
             for known in (FOLLOWERS, FOLLOWEES, WEIGHTS, DIRECTIONS)
         )
+        if len(followers) == 2 and not followees:  # the followers of each user
+            followees = [index for index in followers if names[index] in ("user", "user_id", "username", "ego")]
+            followers = [index for index in followers if names[index].startswith("follower")]
         if not (followers and followees):
             return None
         optional = (weights[0] if weights else None), (directions[0] if directions else None)

@@ -35,6 +35,9 @@ def json_ties(content: bytes, path: Path, encoding: str | None) -> Ties | None:
 
 def _json_lists(rows: Sequence[Any]) -> Ties | None:
     """Read a list of lists: pairs, or a matrix; None if it is a list of objects."""
+    if rows and all(isinstance(row, dict) and isinstance(row.get("data"), dict) for row in rows):  # Cytoscape
+        nodes, links = ([row for row in rows if ("source" in row["data"]) == is_link] for is_link in (False, True))
+        return _node_link({"nodes": nodes}, links)
     if not rows or not all(isinstance(row, list) for row in rows):
         return None
     widths = {len(row) for row in rows}
@@ -59,7 +62,14 @@ def _are_links(links: Sequence[Any]) -> bool:
 
 
 def _inner(item: Any) -> dict[str, Any]:
-    """Return the attributes of a node or link; Cytoscape's and graphology's stand one level below."""
+    """Return the attributes of a node or link; Cytoscape's and graphology's stand one level below.
+
+    A link may be a list of two ends, and perhaps a weight; a node its id.
+    """
+    if isinstance(item, list) and len(cast("list[Any]", item)) in (2, 3):
+        return dict(zip(("source", "target", "weight"), cast("list[Any]", item), strict=False))
+    if isinstance(item, str | int):
+        return {"id": item}
     own = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
     below = next((own[name] for name in ("data", "attributes") if isinstance(own.get(name), dict)), {})
     return own | below

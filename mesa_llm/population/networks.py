@@ -36,9 +36,10 @@ UNREAD: Mapping[str, str] = {
     **dict.fromkeys((".g6", ".s6", ".graph6", ".sparse6"), "graph6"),
     **dict.fromkeys((".lgr", ".gw"), "LEDA"),
     **dict.fromkeys((".mat", ".h5", ".hdf5"), "a binary matrix of MATLAB"),
-    **dict.fromkeys((".pkl", ".pickle", ".gpickle"), "a pickle, which may run code,"),
+    **dict.fromkeys((".pkl", ".pickle", ".gpickle"), "a pickle (it may run code)"),
     **dict.fromkeys((".rds", ".rdata", ".rda"), "R"),
     ".multiline_adjlist": "a multiline adjacency list",
+    ".lgl": "LGL of igraph",
     ".gdf": "GDF of GUESS",
     ".vna": "VNA of NetDraw",
     ".tlp": "Tulip",
@@ -122,6 +123,8 @@ def _graphml(content: bytes, path: Path, encoding: str | None) -> Ties:
     import networkx as nx
 
     _require_plain(content)
+    if (n_graphs := len(re.findall(rb"<(?:\w+:)?graph[\s>]", content.replace(b"\0", b"")))) > 1:
+        raise ValueError(f"it has {n_graphs} graphs; wanted one")
     return graph_ties(nx.read_graphml(BytesIO(content)))
 
 
@@ -130,6 +133,8 @@ def _gexf(content: bytes, path: Path, encoding: str | None) -> Ties:
 
     _require_plain(content)
     old = re.sub(rb"(https?://(?:www\.)?)(gexf\.net|gephi\.org/gexf)/[\w.]+", rb"http://www.gexf.net/1.2draft", content)
+    if not re.search(rb"defaultedgetype=[\"']undirected", old):  # a tie of its own kind, which networkx refuses
+        old = re.sub(rb"(<(?:\w+:)?edge\s[^>]*\btype=[\"'])undirected", rb"\1mutual", old)
     return graph_ties(nx.read_gexf(BytesIO(old), version="1.2draft"))
 
 

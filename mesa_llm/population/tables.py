@@ -82,7 +82,7 @@ def require_people(rows: Sequence[Row], source: str) -> None:
 
 
 def person_row(row: Row, source: str) -> Row:
-    """Flatten a TinyTroupe persona (`*.agent.json`) into cells; return any other row unchanged.
+    """Flatten a TinyTroupe persona (`*.agent.json`), or an object `traits`, into cells; return other rows unchanged.
 
     Scalar facts become columns; lists and objects become part of the text.
 
@@ -91,7 +91,7 @@ def person_row(row: Row, source: str) -> Row:
     """
     inner = row.get("persona", row.get("_persona"))
     if not isinstance(inner, dict):
-        return row
+        return _with_traits(row)
     if row.get("type") == "Fragment":
         raise ConfigError(f"{source} holds a fragment of a TinyTroupe persona; wanted a whole persona")
     facts = {
@@ -101,6 +101,14 @@ def person_row(row: Row, source: str) -> Row:
     cells = {name: value for name, value in facts.items() if name not in nested and name != "persona"}
     text = "\n".join([*map(str, [facts["persona"]] if "persona" in facts else []), *_outline(nested)])
     return cells | ({"persona": text} if text else {})
+
+
+def _with_traits(row: Row) -> Row:
+    """Return a row with the facts of its object `traits`, as EDSL and `Persona` write it, as cells of their own."""
+    traits = row.get("traits")
+    if not isinstance(traits, dict) or traits.keys() & row.keys():
+        return row
+    return {name: cell for name, cell in row.items() if name != "traits"} | cast("Row", traits)
 
 
 def _outline(value: Any, depth: int = 0) -> list[str]:

@@ -135,6 +135,9 @@ def matrix_ties(matrix: Any, names: Sequence[str] | None = None) -> Ties:
     n = int(matrix.shape[0])
     own_names = list(map(str, range(n))) if names is None else list(names)
     ties = Ties()
+    rows, columns = cells.coords
+    if n > 2 and cells.nnz >= n - 1 and (bool((rows < columns).all()) or bool((rows > columns).all())):
+        ties.notes.append("all ties stand on one side of the diagonal; if they have no direction, fill in the other")
     for row, column, weight in zip(*(part.tolist() for part in (*cells.coords, np.asarray(cells.data))), strict=True):
         ties.add(own_names[row], own_names[column], weight=int(weight) if isinstance(weight, bool) else weight)
     return ties
@@ -152,12 +155,15 @@ def square_of(rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[str]
     inner = [row[1:] for row in body]
     firsts = [row[0] for row in body if row]
     for names in (head[1:], head):  # with an empty corner, or without, as R writes it
+        if firsts != names and len(set(firsts)) == len(firsts) and sorted(firsts) == sorted(names):
+            named = dict(zip(firsts, inner, strict=True))
+            firsts, inner = names, [named[name] for name in names]
         if firsts == names and _are_numbers(inner, len(names)) and (names is head or weight_of(head[0]) is None):
             return inner, names
     if len(cells) == width and all(head) and _are_numbers(cells, width):
         has_no_loops = all(weight_of(cells[index][index]) == 0 for index in range(width))
         return (cells, None) if width > 3 or (width == 3 and has_no_loops) else None
-    is_named = width > 3 or (width > 1 and all(weight_of(name) is None for name in head))
+    is_named = width > 3 or (width > 2 and all(weight_of(name) is None for name in head))
     if len(body) == width and is_named and len(set(head)) == width and _are_numbers(body, width):
         return body, head
     return None

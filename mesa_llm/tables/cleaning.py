@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from string import ascii_lowercase
 from typing import Any
 
 from mesa_llm.errors import ConfigError
@@ -21,6 +22,7 @@ MISSING = frozenset(
     (
         *("NA", "N/A", "n/a", "n.a.", "N.A.", "<NA>", "NaN", "nan", "-nan", "-NaN", "NAN", "NaT"),
         *("NULL", "null", "None", "(null)", "\\N", ".", "-", "--", "–", "—", "−", "?"),
+        *(f".{letter}" for letter in ascii_lowercase),
     )
 )
 """Cells that stand for a missing value, as R, pandas, databases, Stata and people write it."""
@@ -106,12 +108,12 @@ def _without_heads(placed: Sequence[PlacedRow], source: str, unit: str) -> list[
     repeated: list[int] = []
     for line, row in placed[n_heads:]:
         is_head = isinstance(row, dict) and len(row) > 1 and all(cell == name for name, cell in row.items())
-        if is_head:
+        if is_head or (isinstance(row, dict) and line == placed[0][0] and _is_rule(row)):
             repeated.append(line)
         else:
             kept.append((line, row))
     if repeated:
-        logger.warning("%s: left out %s: the column names again", source, _lines_text(repeated, unit))
+        logger.warning("%s: left out %s: the column names again, or a line", source, _lines_text(repeated, unit))
     return kept
 
 
@@ -145,6 +147,11 @@ def _is_question_row(row: Row, others: Sequence[Row]) -> bool:
     return len(numeric) >= 2 and len(texts) == len(numeric) and all(map(_is_wordy, texts))
 
 
+def _is_rule(row: Row) -> bool:
+    """Check whether a row is a line under the column names, as Markdown and databases print it."""
+    return len(row) > 1 and all(re.fullmatch(r"\s*:?[-=+]{2,}:?\s*", str(cell)) for cell in row.values())
+
+
 def _is_question(cell: Any) -> bool:
     return isinstance(cell, str) and " " in cell.strip() and _QUESTION.fullmatch(cell.strip()) is not None
 
@@ -170,21 +177,51 @@ def _without_totals(placed: list[PlacedRow], source: str, unit: str) -> list[Pla
     """Leave out rows that sum up others, and notes below the table."""
     n_columns = len({name for _, row in placed if isinstance(row, dict) for name in row})
     texts = _text_columns(placed) if n_columns > 1 else set[str]()
-    left_out: dict[int, str] = {}
-    for index in range(len(placed) - 1, 0, -1):
+    left_out = _notes_below(placed) if n_columns > 1 else dict[int, str]()
+    for index in range(len(placed) - 1, -1, -1):
         row = placed[index][1]
-        if isinstance(row, str) or not row or n_columns < 2:
+        if isinstance(row, str) or not row or n_columns < 2 or index in left_out:
             continue
         label, cell = next(iter(row.items()))
         if not isinstance(cell, str):
             continue
-        is_end = index + len(left_out) == len(placed) - 1 and len(row) == 1 and is_note(cell)
-        if is_end or (_total_word(cell) and _is_total(label, row, placed[:index], texts)):
+        others = placed[:index] or placed[1:]  # a total may stand first, too
+        if _total_word(cell) and _is_total(label, row, others, texts):
             left_out[index] = cell
     if left_out:
         lines = _lines_text([placed[index][0] for index in sorted(left_out)], unit)
         logger.warning("%s: left out %s: totals or notes of the table (%.60r)", source, lines, left_out[min(left_out)])
-    return [one for index, one in enumerate(placed) if index not in left_out]
+    kept = [one for index, one in enumerate(placed) if index not in left_out]
+    _say_headings(kept, n_columns, source, unit)
+    return kept
+
+
+def _notes_below(placed: Sequence[PlacedRow]) -> dict[int, str]:
+    """Return the rows of one text each at the end, from the first on that is a note, by their indices."""
+    below: dict[int, str] = {}
+    begin = len(placed)
+    for index in range(len(placed) - 1, 0, -1):
+        row = placed[index][1]
+        first = next(iter(row.values())) if isinstance(row, dict) and len(row) == 1 else None
+        if not isinstance(first, str):
+            break
+        below[index] = first
+        begin = index if is_note(first) or _total_word(first) in TOTALS else begin
+    return {index: text for index, text in below.items() if index >= begin}
+
+
+def _say_headings(placed: Sequence[PlacedRow], n_columns: int, source: str, unit: str) -> None:
+    """Say which rows may be headings of groups: one text at the left, where others have several cells."""
+    rows = [(line, row) for line, row in placed if isinstance(row, dict) and row]
+    if n_columns < 3 or not rows:
+        return
+    label = next(iter(rows[0][1]))
+    lines = [line for line, row in rows if list(row) == [label] and isinstance(row[label], str)]
+    if lines and 2 * len(lines) < len(rows):
+        logger.warning(
+            "%s: %s with nothing but a text in the column %.40r; if these are headings of groups, take them out, and "
+            "write the group into a column", source, _lines_text(lines, unit), label,
+        )  # fmt: skip
 
 
 def _text_columns(placed: Iterable[PlacedRow]) -> set[str]:

@@ -147,6 +147,8 @@ def _decoded_as(content: bytes, path: Path, encoding: str) -> str:
         ConfigError: If there is no such encoding, or the content is in another one.
     """
     mark = next((mark for mark, _ in MARKS if content.startswith(mark) and encoding.lower().startswith("utf")), b"")
+    if not encoding.lower().startswith("utf") and not content.isascii() and _is_utf8(content):
+        logger.warning("%s is read as %s, as you say; it is valid UTF-8, too", path, encoding)
     name = encoding if not mark else next(name for one, name in MARKS if one == mark)
     try:
         return content[len(mark) :].decode(name)
@@ -155,6 +157,14 @@ def _decoded_as(content: bytes, path: Path, encoding: str) -> str:
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise ConfigError(f"{path}, line {line}: the text is not in {encoding}: {error.reason}") from None
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _line_at(text: str, index: int) -> int:

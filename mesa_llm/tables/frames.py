@@ -145,6 +145,8 @@ def _cells(column: pd.Series) -> list[Any]:
         numbers: Any = column.to_numpy(dtype="float32", na_value=float("nan"))
         column = pd.Series([float(str(number)) for number in numbers])
     values: list[Any] = column.convert_dtypes().tolist()
+    if not pd.api.types.is_numeric_dtype(column):  # codes among labels
+        values = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in values]
     return [None if pd.api.types.is_scalar(cell) and pd.isna(cell) else cell for cell in values]
 
 

@@ -38,6 +38,9 @@ MAX_CELL = 2**23
 NAMELESS = re.compile(r"(?:Unnamed: \d+(?:_level_\d+)?(?:\.\d+)?)?")
 """Names of columns without one, as pandas writes them."""
 
+INVISIBLE = " \t\r\n\u00a0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+"""Characters around column names that nobody sees."""
+
 N_HEAD = 40
 """Number of rows among which column names are looked for."""
 
@@ -162,11 +165,11 @@ def _joined_head(header: Sequence[Any] | str, below: Sequence[Any] | str) -> lis
 
 
 def _with_row_names(header: Sequence[Any] | str, body: Sequence[Record]) -> Sequence[Any] | str:
-    """Put an empty name first if every row begins with its number, which R writes without a name."""
+    """Put an empty name first if every row has one more cell: R writes the names of rows without one."""
     whole = [cells for _, cells in body if not isinstance(cells, str)]
     if isinstance(header, str) or not whole or not all(len(cells) == len(header) + 1 for cells in whole):
         return header
-    return ["", *header] if all(str(cells[0]).strip().isdigit() for cells in whole) else header
+    return ["", *header] if all(is_filled(cells[0]) and is_filled(cells[-1]) for cells in whole) else header
 
 
 def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
@@ -176,7 +179,8 @@ def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
         ConfigError: If there are none, too many, or two are the same.
     """
     require_size(0, len(header), where)
-    columns = ["" if cell is None or NAMELESS.fullmatch(str(cell).strip()) else str(cell).strip() for cell in header]
+    texts = ["" if cell is None else str(cell).strip(INVISIBLE) for cell in header]
+    columns = ["" if NAMELESS.fullmatch(text) else text for text in texts]
     if isinstance(header, str) or not any(columns):
         raise ConfigError(f"{where}: found no column names; wanted one above each column, and rows below them")
     places: dict[str, int] = {}
@@ -194,6 +198,8 @@ class _Labelled:
         self._where, self._unit, self._is_ragged = where, unit, is_ragged
         self._nameless = {place for place, name in enumerate(columns) if not name}
         self._n_leading = next(place for place, name in enumerate(columns) if name)
+        self._n_named = max(place for place, name in enumerate(columns, 1) if name)
+        self._is_below = False
         self._numbers = [-1] * self._n_leading
         self._n_rows = 0
 
@@ -207,9 +213,11 @@ class _Labelled:
         if not filled:
             return None
         n_columns = len(self._columns)
-        is_short = len(cells) < n_columns and not self._is_ragged
-        if is_short and filled[0][0] == 0 == filled[-1][0] and is_note(str(filled[0][1])):
-            is_short = False  # such as a source below the table
+        is_short = len(cells) < self._n_named and not self._is_ragged
+        if is_short and filled[0][0] == 0 == filled[-1][0] and (self._is_below or is_note(str(filled[0][1]))):
+            is_short, self._is_below = False, True  # such as a source below the table, and what follows it
+        elif is_short:
+            self._is_below = False
         if is_short or filled[-1][0] >= n_columns:
             n_cells = len(cells) if is_short else filled[-1][0] + 1
             return line, f"found {n_cells} cells; wanted {n_columns}, one for each column"

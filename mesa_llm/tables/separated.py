@@ -5,17 +5,39 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.encodings import decoded, read_bytes
+from mesa_llm.tables.numbers import plain_number
 from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows
 
 SEPARATORS = (",", ";", "\t", "|")
 """Cell separators, most likely first."""
+
+SPACE = " "
+"""Stands for any spaces between two cells, as R writes tables unless it is told otherwise."""
+
+FOREIGN = (
+    (b"PK\x03\x04", "a workbook or an archive; rename it to .xlsx, or save it as CSV"),
+    (b"\xd0\xcf\x11\xe0", "a workbook of old Excel, or one with a password; save it as .xlsx or CSV"),
+    (b"version https://git-lfs", "a pointer of Git LFS, not the file; get it with `git lfs pull`"),
+    (b"<!doctype", "a web page, not a table; download the file itself, or copy the table into a spreadsheet"),
+    (b"<html", "a web page, not a table; download the file itself, or copy the table into a spreadsheet"),
+    (b"PAR1", "a Parquet file; rename it to .parquet"),
+    (b"$FL2", "a file of SPSS; rename it to .sav"),
+    (b"<stata_dta", "a file of Stata; rename it to .dta"),
+    (b"SQLite format 3", "a database of SQLite; export the table as CSV"),
+    (b"%PDF", "a PDF file; copy its table into a spreadsheet, and save CSV"),
+)
+"""Beginning of a file that is no text with separators → what it is, and what to do."""
+
+_ESCAPED = re.compile(r'(?m)(?:^|[,;\t|])"[^"\n]*\\"[^",;\t|\r\n]')
+"""A quotation mark that a backslash escapes within a cell, as databases write it."""
 
 SEP_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """First line that names the separator for Excel."""
@@ -51,8 +73,9 @@ def lines_of(path: Path, encoding: str | None = None) -> list[str]:
         ConfigError: If the file cannot be read, is empty, or has too many lines.
     """
     content = read_bytes(path)
-    if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        raise ConfigError(f"{path} is a workbook or an archive; rename it to .xlsx, or save it as CSV")
+    head = content[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if what := next((what for start, what in FOREIGN if head.startswith(start.lower())), ""):
+        raise ConfigError(f"{path} is {what}")
     text = decoded(content, path, encoding)
     if (n_lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
         raise ConfigError(f"{path} has {n_lines:,} lines; a table has up to {MAX_LINES:,}")
@@ -86,7 +109,28 @@ def separator_of(lines: Sequence[str], path: Path, known: Collection[str] = ()) 
         whole = sum(len(cells) == width for cells in rows) / len(rows)
         return max(hits), whole * (width > 1), width
 
-    return start, max(candidates, key=fit)
+    best = max(candidates, key=fit)
+    return start, SPACE if not fit(best)[0] and _is_spaced(sample, known) else best
+
+
+def _is_spaced(sample: str, known: Collection[str]) -> bool:
+    """Check whether spaces separate the cells of a table, with names in quotation marks, or known ones and numbers.
+
+    R names the rows, but not their column.
+    """
+    rows = [cells for cells in csv.reader(StringIO(sample), delimiter=SPACE, skipinitialspace=True) if cells]
+    rows = [cells if cells[-1] else cells[:-1] for cells in rows]
+    if len(rows) < 2:
+        return False
+    head, *body = rows if len(sample) < SAMPLE_CHARACTERS else rows[:-1]
+    first = sample.lstrip().splitlines()[0]
+    is_quoted = re.fullmatch(r"""(?:"[^"]*"\s*)+""", first) is not None
+    widths = set(map(len, body))
+    has_names = is_quoted and widths == {len(head) + 1} and len({cells[0] for cells in body}) == len(body)
+    if len(head) < 2 or not (has_names or widths == {len(head)}):
+        return False
+    has_numbers = any(all(plain_number(cell) is not None for cell in cells) for cells in zip(*body, strict=True))
+    return is_quoted or (has_numbers and any(folded(cell) in known for cell in head))
 
 
 def _usual_width(rows: Sequence[Sequence[str]]) -> int:
@@ -112,24 +156,42 @@ def records_of(lines: Sequence[str], separator: str, path: Path, start: int = 0)
     """
     limit = csv.field_size_limit(MAX_CELL)  # the default is too small for long lists of followers
     begin = line = start + 1
+    manner = _manner(lines, separator, start)
     try:
-        reader = csv.reader(islice(lines, start, None), delimiter=separator)
+        reader = csv.reader(islice(lines, start, None), delimiter=separator, **manner)
         for cells in reader:
             if cells:
-                yield line, cells
+                yield line, _own_cells(cells, separator)
             begin, line = line, start + reader.line_num + 1
     except csv.Error as error:
         raise ConfigError(f"{path}, line {line}: {error}; a cell has up to {MAX_CELL:,} characters") from error
     finally:
         csv.field_size_limit(limit)
-    if len(lines) > begin and _is_open(lines[begin - 1 :], separator):
+    if len(lines) > begin and _is_open(lines[begin - 1 :], separator, manner):
         raise ConfigError(f"{path}, line {begin}: a quotation mark opens a cell, and nothing closes it")
 
 
-def _is_open(lines: Sequence[str], separator: str) -> bool:
+def _manner(lines: Sequence[str], separator: str, start: int) -> dict[str, Any]:
+    """Return how cells are written: with spaces before each, or with backslashes before quotation marks."""
+    head = lines[start] if start < len(lines) else ""
+    is_spaced = separator == SPACE or (separator in head and head.count(separator) == head.count(f"{separator} "))
+    manner: dict[str, Any] = {"skipinitialspace": True} if is_spaced else {}
+    if any('\\"' in line and _ESCAPED.search(line) for line in islice(lines, start, None)):
+        manner["escapechar"] = "\\"
+    return manner
+
+
+def _own_cells(cells: list[str], separator: str) -> list[str]:
+    """Return cells without what ends a line of spaces, or stands around those of a Markdown table."""
+    if separator == "|" and len(cells) > 2 and not cells[0] and not cells[-1].strip():
+        return [cell.strip() for cell in cells]
+    return cells[:-1] if separator == SPACE and not cells[-1] else cells
+
+
+def _is_open(lines: Sequence[str], separator: str, manner: Mapping[str, Any]) -> bool:
     """Check whether the last cell of a row has an unclosed quotation mark."""
     try:
-        list(csv.reader(lines, delimiter=separator, strict=True))
+        list(csv.reader(lines, delimiter=separator, strict=True, **manner))
     except csv.Error as error:
         return "end of data" in str(error)
     return False

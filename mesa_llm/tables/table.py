@@ -47,6 +47,8 @@ WAYS_OUT: Mapping[str, str] = {
     **dict.fromkeys((".feather", ".arrow", ".orc"), "save it with pandas: table.to_parquet(…)"),
     **dict.fromkeys((".pkl", ".pickle"), "save it with pandas: table.to_csv(…); pickles may run code"),
     **dict.fromkeys((".sqlite", ".db", ".mdb", ".accdb"), "export the table as CSV"),
+    **dict.fromkeys((".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".tar", ".tgz"), "unpack it; .gz is read packed"),
+    **dict.fromkeys((".yaml", ".yml", ".toml", ".xml"), "save it as JSON or CSV"),
     **dict.fromkeys((".pdf", ".doc", ".docx", ".html", ".htm"), "copy its table into a spreadsheet, and save CSV"),
 }
 """Suffix of a file that is not read → what to do."""
@@ -125,7 +127,7 @@ def _reader_of(path: Path) -> Reader:
     kind = kind_of(path)
     if kind in READERS:
         return READERS[kind]
-    advice = f"; {WAYS_OUT[kind]}" if kind in WAYS_OUT else ""
+    advice = f"; {WAYS_OUT.get(kind, 'if it is text with separators, call it .csv')}"
     raise ConfigError(f"{path}: tables are read from {', '.join(READERS)} files, not {path.suffix!r}{advice}")
 
 

@@ -97,9 +97,16 @@ def _chosen_sheet(openpyxl: Any, path: Path, known: Collection[str]) -> tuple[st
             raise ConfigError(f"{path} holds no cells; wanted column names, and rows below them")
         fitting = [name for name in filled if any(_has_known(cells, known) for _, cells in heads[name])]
         name = [*fitting, *filled][0]
-        rows = list(_rows_of(formulas[name], path))
+        percents: dict[int, float] = {}
+        rows = list(_rows_of(formulas[name], path, percents))
         _say_choice(path, [*names, *hidden], fitting, name)
         _say_layout(path, formulas[name])
+        if percents:
+            place, number = next(iter(percents.items()))
+            logger.warning(
+                "%s, sheet %r: numbers shown in percent are read as they are stored: %g for %g %%, in column %d%s",
+                path, name, number, 100 * number, place + 1, ", …" if len(percents) > 1 else "",
+            )  # fmt: skip
         if any(cell is FORMULA for _, cells in rows for cell in cells):
             return name, _calculated(openpyxl, path, name, rows)
         return name, [*rows]
@@ -164,8 +171,13 @@ def _calculated(openpyxl: Any, path: Path, name: str, rows: Sequence[tuple[int, 
     return filled
 
 
-def _rows_of(sheet: Any, path: Path) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _rows_of(sheet: Any, path: Path, percents: dict[int, float] | None = None) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Read the non-empty rows with their row numbers.
+
+    Args:
+        sheet: The sheet.
+        path: The file, for errors.
+        percents: Receives the first number of each column that is shown in percent, by the column's index.
 
     Raises:
         ConfigError: If there are too many rows or cells.
@@ -181,6 +193,10 @@ def _rows_of(sheet: Any, path: Path) -> Iterator[tuple[int, tuple[Any, ...]]]:
                 "are read. Save as CSV"
             )
         values = tuple([_value(cell) for cell in cells])
+        if percents is not None:
+            for place, cell in enumerate(cells):
+                if isinstance(cell.value, float) and "%" in cell.number_format:
+                    percents.setdefault(place, cell.value)
         if any(map(is_filled, values)):
             yield number, values
 

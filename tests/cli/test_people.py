@@ -50,6 +50,17 @@ def test_groups_are_printed_and_figures_written(folder) -> None:
     assert pd.read_csv(folder / "out.csv")["group"].tolist()[1:] == ["age = old", "age = young"]
 
 
+def test_a_scale_marks_and_an_encoding_are_given_on_the_command_line(folder) -> None:
+    text = "posts;who\n3;Łucja\n-7;Ewa\nweg;Jan\n80;Ola\n9;Ala\n"
+    (folder / "polish.csv").write_bytes(text.encode("cp1250"))
+    done = command(
+        "people polish.csv r=run1.sqlite --question posts --scale posts=0:50 --missing weg --encoding cp1250 --json"
+    )
+    found = json.loads(done.output.splitlines()[-1])
+    assert (found["rows"][0]["n_people"], found["rows"][0]["n_people_missing"]) == (2, 3)
+    assert "2 answers to 'posts' taken for missing (-7, 80); it allows 0 to 50" in found["notes"][0]
+
+
 def test_measures_of_runs_are_compared_like_answers(folder) -> None:
     (row,) = json.loads(command("people people.csv r=run1.sqlite r=run2.sqlite --question posts --json").output)["rows"]
     assert (row["question"], row["kind"], row["n"]) == ("posts", "number", 2)
@@ -61,6 +72,7 @@ def test_measures_of_runs_are_compared_like_answers(folder) -> None:
         ("people none.csv run1.sqlite", "there is no file 'none.csv'"),
         ("people people.csv none.sqlite", "there is no file 'none.sqlite', and no recorded run of this name"),
         ("people people.csv run1.sqlite --by sex", "has no column 'sex'"),
+        ("people people.csv run1.sqlite --scale posts=low", "--scale posts=low: expected QUESTION=LOW:HIGH"),
         ("people people.csv run1.sqlite --question mood", "there is no question 'mood'"),
     ],
 )

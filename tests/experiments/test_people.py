@@ -213,6 +213,36 @@ def test_answers_that_are_no_choices_are_missing_and_noted() -> None:
         compare_with(long(vote=[1, 2]), long(vote=["yes", "no"]), scales={"vote": VOTE.answer})
 
 
+def test_words_among_numbers_are_missing_where_a_scale_is_given_and_else_named() -> None:
+    mood = long(mood=["1", "7", "4 = so so", "Refused"])
+    found = compare_with(mood, long(mood=[2, 6, 4]), scales={"mood": (1, 7)})
+    assert (found.row("mood").n_people, found.row("mood").people_mean.value) == (3, 4)
+    assert "1 answer to 'mood' taken for missing ('Refused'); it allows 1 to 7" in found.text()
+    with pytest.raises(ConfigError, match=r"the table of people: 'Refused'; simulated: 2"):
+        compare_with(long(mood=["1", "7", "Refused"]), long(mood=[2, 6, 4]))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "note"),
+    [
+        ([0.12, 0.5], [12, 50], "one side has numbers up to 1, the other up to 50"),
+        ([12, 50], [0.12, 0.5], "one side has numbers up to 1, the other up to 50"),
+        ([0, 3, 4], [1, 3, 5], "people's answers begin at 0, simulated ones at 1"),
+        (["1,3", "2", "4"], [1, 2, 5], "'1,3' is read as 1.3; if it is two answers, split it"),
+        (["VRAI", "FAUX"], ["yes", "no"], "share no choice ('VRAI', 'yes'); write choices alike"),
+    ],
+)
+def test_answers_that_may_be_on_another_scale_are_noted(theirs, ours, note) -> None:
+    assert note in compare_with(long(q=theirs), long(q=ours)).text()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [([1, 3, 5], [2, 3, 4]), ([0, 1, 1], [1, 1, 0]), ([0, 3, 10], [2, 5, 8]), ([0.1, 1], [0.5, 1])]
+)
+def test_answers_on_one_scale_have_no_note(theirs, ours) -> None:
+    assert not compare_with(long(q=theirs), long(q=ours)).notes
+
+
 def test_a_survey_knows_what_its_questions_allow() -> None:
     found = compare_survey(VoterModel, [MOOD], people(mood=[-99] * 5 + [4] * 35), llm="rule", baselines=())
     mean = found.row("mood").people_mean

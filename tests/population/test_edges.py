@@ -138,6 +138,10 @@ def lines(cells: Sequence[Sequence[Any]], separator: str = ",") -> str:
     return "".join(separator.join(map(str, row)) + "\n" for row in cells)
 
 
+MIXED_GEXF = """<gexf xmlns="http://gexf.net/1.3" version="1.3"><graph defaultedgetype="directed"><nodes>
+<node id="0"/><node id="1"/><node id="2"/><node id="3"/></nodes><edges><edge source="0" target="1" type="undirected"/>
+<edge source="0" target="2"/><edge source="3" target="0" type="directed"/></edges></graph></gexf>"""
+
 WRITTEN: dict[str, Any] = {
     "g.graphml": lambda path: nx.write_graphml(GRAPH, path),
     "g.gexf": lambda path: nx.write_gexf(GRAPH, path),
@@ -154,6 +158,11 @@ WRITTEN: dict[str, Any] = {
     "dicts.json": lambda path: path.write_text(json.dumps(nx.to_dict_of_dicts(GRAPH))),
     "cyto.json": lambda path: path.write_text(json.dumps(nx.cytoscape_data(GRAPH))),
     "pairs.json": lambda path: path.write_text(json.dumps([*TIES, (3, 0)])),
+    "elements.json": lambda path: path.write_text(json.dumps({"directed": True, "nodes": [0], "edges": TIES})),
+    "shuffled.csv": lambda path: pd.DataFrame(MATRIX, NAMES, NAMES).iloc[::-1].to_csv(path),
+    "followers.csv": lambda path: path.write_text("user_id,follower_id\n" + lines([(b, a) for a, b in TIES])),
+    "comments.txt": lambda path: path.write_text(lines([(*tie, "# since 2020") for tie in TIES], " ")),
+    "mixed.gexf": lambda path: path.write_text(MIXED_GEXF),
     "matrix.json": lambda path: path.write_text(json.dumps(MATRIX)),
     "records.json": lambda path: path.write_text(json.dumps(LINKS)),
     "g.adjlist": lambda path: nx.write_adjlist(GRAPH, path),
@@ -211,6 +220,8 @@ def test_a_tie_without_direction_counts_both_ways_and_is_counted(
         ("snap.txt", "# Undirected graph: amazon\n# FromNodeId\tToNodeId\n0\t1\n1\t2\n"),
         ("konect.tsv", "% sym unweighted\n1 2\n2 3\n"),
         ("m.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"),
+        ("cy.json", '[{"data": {"id": "a"}}, {"data": {"source": "a", "target": "b"}}, {"data": {"source": "b", '
+            '"target": "c"}}]'),
         ("d3.json", '{"nodes": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "links": [{"source": 0, "target": 1}, '
             '{"source": 1, "target": 2}]}'),
         ("g.gexf", '<gexf xmlns="http://gexf.net/1.3" version="1.3"><graph defaultedgetype="undirected"><nodes>'
@@ -248,6 +259,8 @@ def test_labels_name_users_before_row_numbers(tmp_path: Path, users: Users) -> N
         ("x.txt", "dl n=3 format=fullmatrix\ndata:\n0 1 1\n", "DL of UCINET, which is not read"),
         ("a.txt", "0 1 2\n1 2\n2 0\n", "line 2: found 2 cells .* read from a file called .adjlist"),
         ("a.txt", "0 1\n1 2 0\n", "line 2: found 3 cells"),
+        ("g.lgl", "# 0\n1 1\n2 1\n", "LGL of igraph, which is not read"),
+        ("g.graphml", "<graphml><graph id='a'/>\n<graph id='b'/></graphml>", "it has 2 graphs; wanted one"),
         ("g.g6", "A_", "graph6, which is not read"),
         ("m.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 5 1\n1 2\n", "3 × 5, a network of two kinds"),
         ("m.mtx", "%%MatrixMarket matrix array real general\n99999 99999\n1\n", "up to 100,000,000 are read"),
@@ -266,6 +279,27 @@ def test_a_network_that_is_not_read_is_refused_with_its_form(tmp_path: Path, nam
     for skip in (False, True):
         with pytest.raises(ConfigError, match=why):
             read_edges(tmp_path / name, 4, skip=skip)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "0,1,0,0\n0,0,1,0\n0,0,0,1\n0,0,0,0\n",
+            "all ties stand on one side of the diagonal; if they have no direction",
+        ),
+        ("source,target\n", "it holds no ties, so nobody follows anybody"),
+    ],
+)
+def test_a_network_that_may_lack_half_or_all_of_its_ties_is_said(
+    tmp_path: Path, text: str, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    edges(tmp_path / "e.csv", text, [Persona(name=one) for one in "abcd"])
+    assert said in caplog.text
+
+
+def test_names_are_the_same_however_their_accents_are_stored(tmp_path: Path) -> None:
+    assert edges(tmp_path / "e.csv", "Zoe\u0308,Bo\n", [Persona(name="Zo\u00eb"), Persona(name="Bo")]) == [[0, 1]]
 
 
 def test_a_file_that_may_count_from_one_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -41,6 +41,10 @@ IDS = '"{""ImportId"":""a""}","{""ImportId"":""QID1""}","{""ImportId"":""QID2""}
         ("name,age\nAnn,41\nBo,35\nTotal,76\n", "line 4: totals or notes of the table ('Total')"),
         ("name,persona,age\nAnn,x,41\nBo,y,35\nDurchschnitt,,38\n", "('Durchschnitt')"),
         ("name,age\nAnn,41\nBo,35\nn = 2,\nSource: our panel\n", "lines 4, 5: totals or notes"),
+        ("name,age,city\nAnn,41,x\nBo,35,y\nNote: weighted\nby age and sex,,\n", "lines 4, 5: totals or notes"),
+        ("name,age,city\nAnn,41,x\nBo,35,y\n\nNote: weighted\nby age and sex\n", "totals or notes"),
+        ("name,age,income\nTotal,76,30\nAnn,41,10\nBo,35,20\n", "line 2: totals or notes of the table ('Total')"),
+        ("| name | age |\n|------|----:|\n| Ann | 41 |\n| Bo | 35 |\n", "line 2: the column names again, or a line"),
     ],
 )
 def test_lines_that_are_no_people_are_left_out_and_named(
@@ -76,7 +80,9 @@ def test_surveymonkeys_two_rows_of_names_are_joined(tmp_path: Path, caplog: pyte
     assert "the column names go on in the line below" in caplog.text
 
 
-@pytest.mark.parametrize("mark", ["NA", "N/A", "nan", "NULL", "None", ".", "-", "—", "<NA>", "#N/A", "#DIV/0!", "#NV"])
+@pytest.mark.parametrize(
+    "mark", ["NA", "N/A", "nan", "NULL", "None", ".", "-", "—", "<NA>", "#N/A", "#DIV/0!", "#NV", ".a"]
+)
 def test_a_mark_of_a_missing_value_is_no_answer_and_is_counted(
     tmp_path: Path, mark: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -94,6 +100,23 @@ def test_null_and_na_are_names_of_people_too(tmp_path: Path) -> None:
     assert read(tmp_path / "t.csv", "name,last_name,x\nNa,Null,null\nNan,Na,Na\n") == [
         {"name": "Na", "last_name": "Null"}, {"name": "Nan", "last_name": "Na"}
     ]  # fmt: skip
+
+
+def test_rows_that_may_be_headings_of_groups_stay_and_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "name,age,city\nWomen,,\nAnn,41,Oslo\nEve,20,Oslo\nMen,,\nBo,35,Rome\n"
+    assert names(tmp_path / "t.csv", text) == ["Women", "Ann", "Eve", "Men", "Bo"]
+    assert "lines 2, 5 with nothing but a text in the column 'name'; if these are headings of groups" in caplog.text
+
+
+def test_numbers_shown_in_percent_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    workbook = book(tmp_path / "t.xlsx", {"A": [["name", "share"], ["Ann", 0.12], ["Bo", 0.5]]})
+    for cell in workbook["A"]["B"]:
+        cell.number_format = "0%"
+    workbook.save(tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx", KNOWN)[0] == (2, {"name": "Ann", "share": 0.12})
+    assert "numbers shown in percent are read as they are stored: 0.12 for 12 %, in column 2" in caplog.text
 
 
 def test_days_as_excel_counts_them_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.population import Persona, from_file
+from mesa_llm.population import Persona, from_file, from_table
 from mesa_llm.tables import numbers_of, plain_number, read_table, whole_rows
 
 ANN = {"name": "Ann", "age": 41}
@@ -133,6 +133,68 @@ def test_tabs_line_breaks_in_cells_and_packed_files(tmp_path: Path, name: str) -
     path = tmp_path / name
     found = rows(path, gzip.compress(text) if name.endswith("gz") else text)
     assert found == [{"name": "Ann", "persona": "One, two;\nthree", "age": 41}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'name age persona\nAnn 41 x\nBo 20 "y z"\n',
+        '"name" "age" "persona"\n"1" "Ann" 41 "x"\n"2" "Bo" 20 "y z"\n',  # as R writes it
+        "| name | age | persona |\n|---|---|---|\n| Ann | 41 | x |\n| Bo | 20 | y z |\n",
+        'name, age, persona\nAnn, 41, "x"\nBo, 20, "y z"\n',
+        "name,age,persona,\nAnn,41,x\nBo,20,y z\n",
+        "\ufeff\ufeffname\u200b,age\u00a0,persona\nAnn,41,x\nBo,20,y z\n",
+    ],
+)
+def test_tables_are_read_however_cells_are_set_apart(tmp_path: Path, text: str) -> None:
+    assert rows(tmp_path / "t.txt", text) == [{**ANN, "persona": "x"}, {"name": "Bo", "age": 20, "persona": "y z"}]
+
+
+@pytest.mark.parametrize("text", ["full name\nAnn Lee\nBo Chi\n", "name\nAgent 1\nAgent 2\n", "name\nAnn 1\nBo 2\n"])
+def test_names_with_spaces_are_one_column(tmp_path: Path, text: str) -> None:
+    assert all(len(row) == 1 for row in rows(tmp_path / "t.csv", text))
+
+
+def test_a_quotation_mark_behind_a_backslash_is_one(tmp_path: Path) -> None:
+    text = 'name,persona\nAnn,"says \\"hi\\", often"\nBo,"C:\\\\"\n'
+    assert [row["persona"] for row in rows(tmp_path / "t.csv", text)] == ['says "hi", often', "C:\\"]
+    plain = 'name,persona\nAnn,"C:\\dir\\"\nBo,"{""a"": ""\\""""}"\n'
+    assert [row["persona"] for row in rows(tmp_path / "t.csv", plain)] == ["C:\\dir\\", '{"a": "\\""}']
+
+
+def test_an_encoding_that_may_be_wrong_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "t.csv").write_text("name\nZoë\n", "utf-8")
+    read_table(tmp_path / "t.csv", encoding="cp1252")
+    assert "is read as cp1252, as you say; it is valid UTF-8, too" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "way"),
+    [
+        ("t.csv", b"<!DOCTYPE html>\n<html>", "is a web page, not a table; download the file itself"),
+        ("t.csv", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS, .* `git lfs pull`"),
+        ("t.csv", b"\xd0\xcf\x11\xe0", "a workbook of old Excel, or one with a password; save it as"),
+        ("t.csv", b"PAR1", "is a Parquet file; rename it to .parquet"),
+        ("t.csv.zip", b"PK\x03\x04", "not '.zip'; unpack it"),
+        ("t.dat", b"name\nAnn\n", "if it is text with separators, call it .csv"),
+        ("t.csv", b'"name","age"\n"r1","Ann",30\n"r2","Bo",41\n', "column 1 has no name, and line 2 has 'r1' in it"),
+    ],
+)
+def test_a_file_that_is_no_table_says_what_it_is_and_the_way_out(
+    tmp_path: Path, name: str, content: bytes, way: str
+) -> None:
+    with pytest.raises(ConfigError, match=way):
+        rows(tmp_path / name, content)
+
+
+def test_codes_among_labels_stay_whole_numbers() -> None:
+    frame = pd.DataFrame({"name": ["Ann", "Bo"], "trust": pd.Series(["low", 2.0], dtype=object)})
+    assert [row["trust"] for _, row in read_table(frame) if isinstance(row, dict)] == ["low", 2]
+
+
+def test_an_object_of_traits_is_traits() -> None:
+    document = [{"name": "Ann", "traits": {"age": 41, "city": "Oslo"}}, {"name": "Bo", "traits": {"age": 20}}]
+    assert [one.traits for one in from_table(document)] == [{"age": 41, "city": "Oslo"}, {"age": 20}]
 
 
 @pytest.mark.parametrize(

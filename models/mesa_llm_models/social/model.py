@@ -116,7 +116,7 @@ class SocialScenario(LLMScenario):
     """File with a population, in one of OASIS's formats or a table; None for `population`."""
 
     edges: Annotated[str | None, Hidden()] = None
-    """File with follows, instead of those in `users`: two columns (a table or a SNAP list), or GraphML; see
+    """File with follows, instead of those in `users`: a table, a matrix, or a network (GraphML, GEXF and others); see
     `mesa_llm.population.read_edges`.
     """
 
