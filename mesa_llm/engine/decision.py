@@ -357,7 +357,7 @@ async def _think(query: Query) -> tuple[Request, Reply]:
     request, earlier = query.request, query.request.messages[:-1]
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
     decide_now = ChatMessage("user", request.prompts.fill("reasoning_decide.md"))
-    continuation = (ChatMessage("assistant", thought), decide_now) if thought else ()
+    continuation = (ChatMessage("assistant", thought, carried=_beside(reply)), decide_now) if thought else ()
     salt = follow_up(request.salt)
     last = question if thought else request.messages[-1]
     return replace(request, messages=(*earlier, last, *continuation), salt=salt), reply
@@ -422,6 +422,12 @@ def _next(request: Request, *messages: ChatMessage) -> Request:
 def _assistant_message(reply: Reply) -> ChatMessage:
     carried = carried_by(reply.carried, reply.reasoning) if reply.carried else {}
     return ChatMessage("assistant", reply.text[:MAX_TEXT], _with_ids(reply.tool_calls), carried=carried)
+
+
+def _beside(reply: Reply) -> dict[str, Any]:
+    """Return what a message brings back that repeats the text of a reply, and neither its calls nor its parts."""
+    carried = carried_by(reply.carried, reply.reasoning) if reply.carried else {}
+    return {name: value for name, value in carried.items() if name not in ("content", CALLS)}
 
 
 def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
@@ -503,9 +509,7 @@ async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
 
 def _repair(request: Request, reply: Reply, reason: str, query: Query) -> Request:
     """Return the request that asks again and explains what was wrong."""
-    carried = carried_by(reply.carried, reply.reasoning) if reply.carried else {}
-    beside = {name: value for name, value in carried.items() if name not in ("content", CALLS)}
-    message = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply), carried=beside)
+    message = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply), carried=_beside(reply))
     text = request.prompts.fill("reply_repair.md", reason=reason, form=_form(request, query.seen))
     return _next(request, message, ChatMessage("user", text))
 

@@ -18,8 +18,15 @@ Lack = Literal["money", "quota"]
 
 _PAYMENT_REQUIRED = 402
 
+NO_LIMIT = re.compile(r"\blimit:? 0(?!\.?\d)", re.IGNORECASE)
+"""A limit of nothing: the account has no access to the model until somebody pays."""
+
+ZERO_LIMIT = "limit_of_zero"
+"""Code that stands for it; its message may be too long to be quoted whole."""
+
 _MONEY_CODES = frozenset(
     {
+        "limitofzero",
         "insufficientquota",
         "insufficientbalance",
         "insufficientcredits",
@@ -108,7 +115,7 @@ _OUT_OF_MONEY = re.compile(
     r"(?:add|buy) (?:\w+ )?credits|"
     r"billing (?:hard )?limit|spending (?:limit|cap)|spend limit|payment (?:is )?required|"
     r"(?:overdue|outstanding) (?:balance|payment|bill)|billing (?:is not|must be|has not been|to be) \w+|"
-    r"check your plan and billing|account .{0,40}(?:overdue|in arrears|not active due to billing)|"
+    r"account .{0,40}(?:overdue|in arrears|not active due to billing)|"
     r"(?:exceeded|reached) (?:\w+ ){0,4}included credits|exhausted (?:\w+ ){0,3}free (?:trial )?quota|"
     r"key limit exceeded|"
     r"free (?:trial |tier )?(?:quota|credits?|allowance).{0,30}(?:exhausted|used up|expired)|"
@@ -117,6 +124,14 @@ _OUT_OF_MONEY = re.compile(
     re.IGNORECASE,
 )
 """An account without money, in words."""
+
+_CHECK_BILLING = re.compile(r"check your plan and billing", re.IGNORECASE)
+"""What providers also say of a limit of the moment."""
+
+_OF_THE_MOMENT = re.compile(
+    r"rate_?limit|limit_(?:requests|tokens|burst)|too_?many_?requests|throttling", re.IGNORECASE
+)
+"""Codes of such a limit."""
 
 _FOR_WORDS = frozenset({400, 401, 403, 406, 412, 413, 422, 429, 502})
 """Statuses whose words may be about an account."""
@@ -144,7 +159,8 @@ def lack_of(
     period = _period_in(text)
     if status not in _FOR_WORDS or "short" in periods or (status == 429 and period == "short"):
         return None
-    if says(_OUT_OF_MONEY, text, prompt):
+    is_brief = wait_s is not None or any(map(_OF_THE_MOMENT.match, codes))
+    if says(_OUT_OF_MONEY, text, prompt) or (not is_brief and says(_CHECK_BILLING, text, prompt)):
         return "money"
     is_spent = says(_OUT_OF_QUOTA, text, prompt) or (status == 429 and period == "long" and _LIMITED.search(text))
     return "quota" if is_spent else None

@@ -206,7 +206,8 @@ _OUTER = frozenset(
 _AFTER = (
     r"(?:\s+(?:parameter|param|field|setting|argument|option|property|keyword|attribute|key|value)s?\b|"
     r"\s*[=:(\[]|\s+(?:is|are|was|were|has|have|had|must|should|can|cannot|can't|could|may|might|will|does|doesn't|isn't|"
-    r"aren't|needs?|requires?|only|not|no longer|un\w+|deprecated|removed|invalid|out of|too|and|or|with|for|on|in)\b)"
+    r"aren't|needs?|requires?|only|not|no longer|un\w+|deprecated|removed|invalid|out of|too|and|or|with|for|on|in)\b|"
+    r"\s*[\u3040-\u9fff\uac00-\ud7af])"
 )
 """What follows the name of a setting that a sentence is about, where that is an English word as well."""
 
@@ -215,7 +216,7 @@ _BEFORE = (
     r"support(?:s|ed|ing)?|set(?:ting)?|specify(?:ing)?|us(?:e|ing)(?: of)?|pass(?:ing)?|allow(?:s|ed)?|accepts?|"
     r"un(?:supported|known|expected|recogni[sz]ed)|invalid|remov(?:e|ing)|drop|omit|without|custom|non-default|both|"
     r"take|provide|include|disable|and|or|no)"
-    r"(?: the| a| any)?|[:,])\s+"
+    r"(?: the| a| any)?|[:,])\s+|[\u3040-\u9fff\uac00-\ud7af]\s*"
 )
 """What stands before such a name."""
 
@@ -265,7 +266,11 @@ _TOOL_MESSAGES = _any(
     r"(content|text).{0,40}(empty|null|none|non-empty|must be a string|required)",
 )
 _ROLES = _any(r"\brole\w*\b.{0,60}\buser\b.{0,30}\b(assistant|model)\b")
-_SHORT_IDS = _any(r"tool.?call.?id.{0,80}(length|characters|a-z)", r"a-z, ?A-Z, ?0-9,? with a length of 9")
+_SHORT_IDS = _any(
+    r"tool.?call.?id.{0,80}(length|characters|a-z)",
+    r"a-z, ?A-Z, ?0-9,? with a length of 9",
+    r"tool_(calls?|use)[\w.\[\]]*\.id\b.{0,60}(long|length|characters|match|pattern|invalid)",
+)
 _JSON_WORD = _any(r"(contain|include|mention|word).{0,40}\bjson\b")
 _BOTH = _any(
     r"(response.?format|json|mime|structured|grammar|schema).{0,80}(combin|together|along|with|when|both|same time)"
@@ -324,6 +329,8 @@ class _Complaint:
         """Find what can be changed, the likeliest first."""
         yield from self._about_room()
         yield from self._about_alternatives()
+        if self._has_tool_messages and not self.dialect.short_ids and _SHORT_IDS.search(self.text):
+            yield "short_ids", True
         is_long = _LENGTH.search(self.detail.text) is not None
         if is_long and "max_completion_tokens" not in self.detail.text:
             return
@@ -337,6 +344,8 @@ class _Complaint:
         for part in (self.detail.about, self.detail.text):
             yield from self._about_parts(part)
         yield from self._about_fields()
+        if _EXTRA.search(self.text) and (beside := self._carried()):
+            yield "uncarried", self.dialect.uncarried | beside
         if self._has_tool_messages and _ABOUT_TOOLS.search(self.text):
             yield "tool_messages", False
 
@@ -364,8 +373,6 @@ class _Complaint:
     def _about_messages(self) -> Iterator[Change]:
         roles = [message.get("role") for message in self.sent.get("messages", ())]
         has_tools = self._has_tool_messages
-        if has_tools and not self.dialect.short_ids and _SHORT_IDS.search(self.text):
-            yield "short_ids", True
         if _ALTERNATION.search(self.text):
             if not self.dialect.alternates and _can_be_joined(roles):
                 yield "alternates", True
@@ -389,11 +396,14 @@ class _Complaint:
         """Find what was sent back of earlier replies and is not taken; what is missing is another matter."""
         if _MISSING.search(self.detail.text):
             return
-        beside = {name for message in self.sent.get("messages", ()) for name in _carried_in(message)}
         in_paths = {part for path in self.detail.paths for part in _parts_of(path)}
-        refused = {name for name in beside if name in in_paths or self._is_marked(name)}
+        refused = {name for name in self._carried() if name in in_paths or self._is_marked(name)}
         if refused:
             yield "uncarried", self.dialect.uncarried | refused
+
+    def _carried(self) -> set[str]:
+        """Return the names of what the request sends back of earlier replies."""
+        return {name for message in self.sent.get("messages", ()) for name in _carried_in(message)}
 
     def _without_system(self, roles: list[Any]) -> Iterator[Change]:
         if "system" in roles and self.dialect.system != "none":
@@ -487,6 +497,7 @@ class _Complaint:
         """Check whether the message names a field in quotation marks, by a path, or by a name that is no word."""
         pattern = _pattern_of(name)
         marked = rf"['\"`\u2018\u201c]\s*(?:{pattern})\s*['\"`\u2019\u201d]|\b(?:\w+[cC]onfig|body)\.(?:{pattern})\b"
+        marked += rf"|\[[\w, ]*\b(?:{pattern})\b[\w, ]*\]"
         if "_" in name:
             marked += rf"|(?<![\w-])(?:{pattern})(?![\w-])"
         return self._says(marked)
@@ -498,11 +509,16 @@ class _Complaint:
         pattern = _pattern_of(name)
         if name not in _ENGLISH:
             return self._says(rf"(?<![\w-])(?:{pattern})(?![\w-])")
-        return self._says(rf"(?<![\w-])(?:{pattern}){_AFTER}|{_BEFORE}(?:{pattern})(?![\w-])|\A\W*(?:{pattern})\W*\Z")
+        return self._says(
+            rf"(?<![\w-])(?:{pattern}){_AFTER}|(?:{_BEFORE})(?:{pattern})(?![\w-])|\A\W*(?:{pattern})\W*\Z"
+        )
 
     def _says(self, pattern: str) -> bool:
-        """Check whether the message says something in words that are not those of the prompt."""
-        return says(re.compile(pattern, re.IGNORECASE), self.detail.text, self.prompt)
+        """Check whether the message says something in words that are not those of the prompt.
+
+        Words are told by ASCII's letters, as Chinese and Japanese write a name between theirs without a blank.
+        """
+        return says(re.compile(pattern, re.IGNORECASE | re.ASCII), self.detail.text, self.prompt)
 
 
 _MISSING = re.compile(
@@ -511,6 +527,13 @@ _MISSING = re.compile(
     re.IGNORECASE,
 )
 """Messages about what is missing in earlier replies."""
+
+_EXTRA = re.compile(
+    r"\b(?:extra|additional|unknown|unexpected|unrecogni[sz]ed|unsupported|superfluous)\b.{0,20}"
+    r"\b(?:inputs?|fields?|propert|keys?|parameters?|arguments?|attributes?|members?)",
+    re.IGNORECASE,
+)
+"""Messages about a field too many, whichever it is."""
 
 _ABOUT_TOOLS = re.compile(r"tool|function|call|thought|thinking|reasoning|signature", re.IGNORECASE)
 """Messages that may be about calls of tools in earlier replies."""

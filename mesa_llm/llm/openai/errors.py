@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from mesa_llm.errors import AccessRefused, BadReply, Filtered, Loading, MesaLLMError, RateLimited, Refused, ServerError
 from mesa_llm.llm.credentials import visible, without_secrets
-from mesa_llm.llm.openai.accounts import LONG_WAIT_S, Lack, lack_of, lack_text, says
+from mesa_llm.llm.openai.accounts import LONG_WAIT_S, NO_LIMIT, ZERO_LIMIT, Lack, lack_of, lack_text, says
 
 MAX_MESSAGE = 300
 """Maximum number of characters of an endpoint's message that an error quotes."""
@@ -101,9 +101,14 @@ def detail_of(body: Any) -> ErrorDetail:
         fields = list(_fields(body, 0))
         waits = [wait_s for wait_s in (*_waits(body, 0), _reset_in(fields)) if wait_s is not None]
         codes = tuple(dict.fromkeys(_codes(fields)))
-        wrote = next((value for name, value in fields if _WROTE.fullmatch(name) and isinstance(value, str)), None)
+        wrote = next((_as_text(value) for name, value in fields if value is not None and _WROTE.fullmatch(name)), None)
+        if wrote is None and not _FAILED_REPLIES.isdisjoint(codes):
+            wrote = ""
         return detail._replace(
-            wait_s=waits[0] if waits else wait_in(detail.text), codes=codes, paths=_paths(fields), wrote=wrote
+            wait_s=waits[0] if waits else wait_in(_messages(fields) or detail.text),
+            codes=codes,
+            paths=_paths(fields),
+            wrote=wrote,
         )
     except RecursionError:
         return ErrorDetail("(nested too deeply)", "")
@@ -126,7 +131,11 @@ _CODE = re.compile(
 )
 """Names of fields that hold a code."""
 
-_PATH = re.compile(r"param|parameter|field|loc|path|property|argument|(data|json|instance)_?path", re.IGNORECASE)
+_PATH = re.compile(
+    r"param|parameter|field|loc|location|path|pointer|property|argument|target|(data|json|instance)_?(path|pointer)|"
+    r"(additional|unevaluated|unknown|extra)_?(property|properties|fields?|keys?|params?|parameters?)",
+    re.IGNORECASE,
+)
 """Names of fields that name a part of the request."""
 
 _WROTE = re.compile(
@@ -135,6 +144,12 @@ _WROTE = re.compile(
     re.IGNORECASE,
 )
 """Names of fields that hold what a language model wrote, and its endpoint could not use."""
+
+_SAYING = frozenset({"message", "detail", "error", "msg", "raw"})
+"""Names of fields that hold the words of an error."""
+
+_FAILED_REPLIES = frozenset({"tool_use_failed", "json_validate_failed", "output_parse_failed", "tool_parse_failed"})
+"""Codes of errors about what a language model wrote, whether or not it is quoted."""
 
 _VERDICT = re.compile(r"content_?filter|flagged", re.IGNORECASE)
 """Names of fields that hold the verdict of a content filter."""
@@ -166,6 +181,15 @@ def _quoted(text: str) -> Any:
         return None
 
 
+def _messages(fields: Iterable[tuple[str, Any]]) -> str:
+    """Return what an error says in full, where it may be too long to be quoted."""
+    return " ".join(value for name, value in fields if name in _SAYING and isinstance(value, str))
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _codes(fields: Iterable[tuple[str, Any]]) -> Iterator[str]:
     for name, value in fields:
         is_code = isinstance(value, str | int) and not isinstance(value, bool)
@@ -173,6 +197,8 @@ def _codes(fields: Iterable[tuple[str, Any]]) -> Iterator[str]:
             yield str(value)[:100]
         elif value and _VERDICT.search(name):
             yield "content_filter"
+        elif isinstance(value, str) and NO_LIMIT.search(value):
+            yield ZERO_LIMIT
 
 
 def _paths(fields: Iterable[tuple[str, Any]]) -> tuple[str, ...]:

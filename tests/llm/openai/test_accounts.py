@@ -42,6 +42,11 @@ NO_MORE = {
     "OpenRouter": (402, said("This request requires more credits, or fewer max_tokens.", code=402)),
     "OpenRouter, key": (403, said("Key limit exceeded (daily limit). Manage it in settings", code=403)),
     "Gemini": (429, google("GenerateRequestsPerDayPerProjectPerModel-FreeTier", "1s")),
+    "Gemini, not for free": (
+        429,
+        said("You exceeded your current quota. " + "See the page about limits. " * 20 + "Limit: 0. Retry in 21.4s."),
+    ),
+    "Moonshot, words": (429, said("Suspended, please check your plan and billing details")),
     "Anthropic": (400, said("Your credit balance is too low to access the Anthropic API.")),
     "Anthropic, month": (
         400,
@@ -75,6 +80,13 @@ NO_MORE = {
 }
 
 NOT_NOW = {
+    "Gemini, in words": (
+        429,
+        said(
+            "Please check your plan and billing details. " + "See the page. " * 30 + "Limit: 10. Please retry in 31s."
+        ),
+    ),
+    "Alibaba": (429, said("You exceeded it, please check your plan and billing details", code="limit_requests")),
     "Gemini": (429, google("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "38s")),
     "OpenRouter": (429, said("free-models-per-min. Add 10 credits to unlock 1000 free requests per day")),
     "Groq": (429, said("Rate limit reached on tokens per minute (TPM): Limit 6000. Please try again in 7.0s.")),

@@ -78,19 +78,39 @@ def test_what_is_brought_back_is_no_part_of_a_key_and_survives_the_run_log() -> 
     assert ask(plain).key == ask(ChatMessage("assistant", "", reply.tool_calls, carried=reply.carried)).key
 
 
-def test_an_endpoint_that_does_not_take_it_back_is_sent_it_no_more() -> None:
+@pytest.mark.parametrize(
+    "words", ["'messages.1' : property 'reasoning_content' is unsupported", "Extra inputs are not permitted"]
+)
+def test_an_endpoint_that_does_not_take_it_back_is_sent_it_no_more(words: str) -> None:
     carried = {"reasoning_content": "Hm.", CALLS: [{"extra_content": {"a": 1}}]}
     messages = (
         ChatMessage("user", "Look."),
         ChatMessage("assistant", "", (ToolCall("count", {}, "c"),), carried=carried),
     )
     sent = json.loads(Writer("tiny").write(ask(*messages), Dialect()))
-    detail = ErrorDetail("'messages.1' : property 'reasoning_content' is unsupported", "")
+    detail = ErrorDetail(words, "")
     learned = Dialect().without(detail, sent)
     assert learned is not None
     again = json.loads(Writer("tiny").write(ask(*messages), learned))["messages"][1]
-    assert (learned.uncarried, "reasoning_content" in again) == ({"reasoning_content"}, False)
-    assert again[CALLS][0]["extra_content"] == {"a": 1}
+    assert "reasoning_content" not in again
+    assert ("extra_content" in again[CALLS][0]) == ("reasoning_content" in words)
+
+
+def test_a_thought_before_the_decision_is_brought_back_with_its_reasoning() -> None:
+    def behave(body: dict[str, Any], number: int) -> Any:
+        said = {"role": "assistant", "content": "Three coins.", "reasoning_content": "Moss?"}
+        return {"choices": [{"message": said, "finish_reason": "stop"}]} if number == 1 else None
+
+    with FaultyServer(behave) as server, closing(run(server, reasoning="first")):
+        thought = next(one for one in server.last["messages"] if one["role"] == "assistant")
+        assert (thought["content"], thought["reasoning_content"]) == ("Three coins.", "Moss?")
+
+
+def test_an_id_that_is_refused_for_its_length_is_written_as_a_short_one() -> None:
+    messages = (ChatMessage("user", "Look."), ChatMessage("assistant", "", (ToolCall("count", {}, "c" * 90),)))
+    sent = json.loads(Writer("tiny").write(ask(*messages), Dialect()))
+    detail = ErrorDetail("Invalid 'messages[1].tool_calls[0].id': string too long. Expected 40 at most.", "")
+    assert Dialect().without(detail, sent) == Dialect(short_ids=True)
 
 
 def test_what_is_brought_back_arrives_in_pieces_too() -> None:

@@ -303,6 +303,11 @@ NAMED = [
     ("n", "the parameter n is fixed", {}),
     ("user", "Unknown parameter: 'user'", {}),
     ("reasoning_effort", "reasoning_effort retired", {}),
+    ("temperature", "\u53c2\u6570temperature\u65e0\u6548", {}),
+    ("stop", "\u4e0d\u8bc6\u522b\u7684\u5b57\u6bb5 stop", {}),
+    ("temperature", "extraneous key [temperature]", {}),
+    ("top_p", "Bad request", {"errors": [{"pointer": "#/top_p"}]}),
+    ("seed", "no others", {"params": {"additionalProperty": "seed"}}),
 ]
 
 

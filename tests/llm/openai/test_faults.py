@@ -273,13 +273,16 @@ QUOTING = [
     {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": WROTE},
     {"message": "Provider returned error", "metadata": {"raw": json.dumps({"error": {"failed_generation": WROTE}})}},
     {"message": "Invalid function calling output.", "model_output": WROTE},
+    {"message": "Failed.", "failed_generation": json.loads('{"name": "walk", "arguments": {"metres": 2}}')},
+    {"message": "tool call validation failed: did not match schema", "code": "tool_use_failed"},
 ]
 
 
 @pytest.mark.parametrize("fields", QUOTING)
 def test_what_a_model_wrote_is_read_in_an_error_that_quotes_it(fields: dict[str, Any]) -> None:
     (reply,), server = asked(always(Fault(400, json.dumps({"error": fields}).encode())), ask(tools=ACTIONS))
-    assert (reply.text, server.count) == (WROTE, 1)
+    wrote = {3: json.dumps(QUOTING[3].get("failed_generation")), 4: ""}.get(QUOTING.index(fields), WROTE)
+    assert (reply.text, server.count) == (wrote, 1)
     assert reply.prompt_tokens > 0
 
 
