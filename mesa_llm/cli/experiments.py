@@ -122,6 +122,7 @@ def audit_claims(
     from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, set_options
     from mesa_llm.cli.audit import claims_of, require_folder, reworded, run_audit
     from mesa_llm.experiments.audit import audit_setup, recorded_audit
+    from mesa_llm.runlog.comparison import not_checked
 
     require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
     kind = model_named(model).load()
@@ -166,6 +167,8 @@ def audit_claims(
         on=on,
         workers=workers,
     )
+    if not dry_run:
+        say(not_checked(out / "logs" / "LOG"), err=True)
 
 
 @app.command(rich_help_panel="Experiments")
@@ -689,6 +692,7 @@ def branch_run(
     """Fork a recorded run at a step, change something, and compare both runs."""
     from mesa_llm.cli.arguments import budget, design_in, require_no_secrets
     from mesa_llm.cli.branch import Fork, run_branch, run_branches
+    from mesa_llm.runlog.comparison import not_checked
 
     require_no_secrets(set_ or (), api_base=api_base, llm=llm)
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
@@ -711,6 +715,7 @@ def branch_run(
     else:
         limits |= {"allow_new_endpoint": allow_new_endpoint}
         run_branch(file, fork, steps, limits, csv=csv, trust=trust, as_json=as_json, say=say)
+    say(f"steps of the parent after step {from_step}: {not_checked(file)}", err=True)
 
 
 @app.command("tournament", rich_help_panel="Experiments")

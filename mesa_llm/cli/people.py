@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ import pandas as pd
 
 from mesa_llm.cli.command import Say, log_named
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.answers import answer_table, log_answers
+from mesa_llm.experiments.answers import answer_table, is_log, log_answers
 from mesa_llm.experiments.people import compare_with
-from mesa_llm.tables import kind_of
-from mesa_llm.tables.table import READERS
+from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.text import spreadsheet_cell
 
 
@@ -49,6 +49,8 @@ def compare_people(
         name, path = _named(text)
         files.setdefault(name, []).append(path)
     found = compare_with(people, {name: _answers(paths, name, purpose) for name, paths in files.items()}, **options)
+    notes = [f"{name}: {not_checked(path)}" for name, paths in files.items() for path in paths if is_log(path)]
+    found = replace(found, notes=[*found.notes, *notes])
     if csv is not None:
         try:
             found.table.map(spreadsheet_cell).to_csv(csv, index=False, lineterminator="\n")
@@ -89,7 +91,7 @@ def _answers(paths: Sequence[Path], name: str, purpose: str | None) -> pd.DataFr
     for path in paths:
         if not path.exists():
             raise ConfigError(f"there is no file {str(path)!r}, and no recorded run of this name")
-    logs = [path for path in paths if kind_of(path) not in READERS]
+    logs = [path for path in paths if is_log(path)]
     tables = [answer_table(path, name) for path in paths if path not in logs]
     if logs and any(not one.is_long for one in tables):
         raise ConfigError(f"{name}: run logs can be put together with tables with a row per answer alone")

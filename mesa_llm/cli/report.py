@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,10 @@ from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import recording_of
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.branch import branch
-from mesa_llm.model.model import LLMModel
-from mesa_llm.model.recording import Recording
 from mesa_llm.reports.export import export
 from mesa_llm.reports.findings import report_of
 from mesa_llm.reports.report import Report, written_by
 from mesa_llm.runlog.compact import is_compact
-
-logger = logging.getLogger(__name__)
 
 
 def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say) -> dict[str, int]:
@@ -39,7 +33,7 @@ def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say
     Raises:
         ConfigError: If the run cannot be replayed, or the folder not written.
     """
-    with _checked(recording_of(file, trust=trust)) as model:
+    with closing(recording_of(file, trust=trust).replayed()) as model:
         counts = export(model, folder)
     if as_json:
         say(json.dumps({"out": str(folder), "files": counts}))
@@ -85,7 +79,7 @@ def report_run(
         raise ConfigError(f"--out {out}: expected a file name ending in .md or .html")
     recording = recording_of(file, trust=trust)
     if llm == "rule":
-        with _checked(recording) as model:
+        with closing(recording.replayed()) as model:
             report = report_of(model, days=days)
     else:
         own = log or _report_log(file)
@@ -98,20 +92,6 @@ def report_run(
     else:
         say(report.markdown() if out is None else f"report: {out}")
     return report
-
-
-@contextmanager
-def _checked(recording: Recording) -> Generator[LLMModel]:
-    """Replay a run, and warn if its log holds something else than its replies give, which is what is shown."""
-    model, comparison = recording.checked()
-    with closing(model):
-        if comparison.differences:
-            logger.warning(
-                "%s holds something else than its replies give (%s), of which this is made; see mesa-llm replay",
-                recording.file,
-                comparison.differences[0],
-            )
-        yield model
 
 
 def _report_log(file: Path) -> Path:

@@ -164,6 +164,7 @@ def inspect(
 ) -> None:
     """Show the contents of a run log; without options, its manifest."""
     from mesa_llm.cli.inspect import recovered, tables
+    from mesa_llm.runlog.comparison import not_checked
 
     if recover is not None:
         for line in recovered(file, recover):
@@ -177,7 +178,7 @@ def inspect(
         sections.append("decisions")
     for text in tables(file, sections, agent, csv=csv, full=full):
         say(text)
-    say(f"not checked against the recorded replies; to check: mesa-llm replay {file}", err=True)
+    say(not_checked(file), err=True)
 
 
 @app.command()

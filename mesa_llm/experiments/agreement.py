@@ -31,7 +31,7 @@ from mesa_llm.model.judgements import (
     read_labels,
 )
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.recording import Recording, advance_to
+from mesa_llm.model.recording import Recording
 from mesa_llm.statistics import Level
 from mesa_llm.text import counted, spreadsheet_cell
 
@@ -178,7 +178,7 @@ def _replayed(source: str | Path | Recording) -> Judgements:
     recording = source if isinstance(source, Recording) else Recording.read(_file_of(source))
     with closing(recording.rebuilt(log=recording.file, replay=True)) as model:
         model.judgements.keeps_all = True
-        recording.guarded(lambda: advance_to(model, recording.last_step))
+        recording.repeat(model)
         return model.judgements
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 import pandas as pd
@@ -139,7 +139,7 @@ def answer_table(
     """
     if isinstance(source, str | Path):
         marks = MISSING if missing is None else missing
-        frame = _read(source, marks, encoding) if kind_of(source) in READERS else log_answers([source])
+        frame = log_answers([source]) if is_log(source) else _read(source, marks, encoding)
     elif isinstance(source, pd.Series):
         if source.name is None:
             raise ConfigError(f"{name} is a column without a name; rename it like the question that it answers")
@@ -181,6 +181,11 @@ def _latest(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     keys = [name for name in (RUN, "seed", AGENT, QUESTION) if name in frame.columns]
     return frame.sort_values(TIME, kind="stable").drop_duplicates(keys, keep="last").sort_index()
+
+
+def is_log(source: Any) -> TypeGuard[str | Path]:
+    """Check whether a source of answers is taken for a run log, as no table has such a name."""
+    return isinstance(source, str | Path) and kind_of(source) not in READERS
 
 
 def log_answers(files: Sequence[str | Path], purpose: str | None = None) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from mesa_llm.experiments.answers import (
     as_choice_names,
     as_numbers,
     as_plain_numbers,
+    is_log,
     is_missing,
     kind_of_answers,
 )
@@ -39,6 +40,7 @@ from mesa_llm.experiments.distributions import (
 )
 from mesa_llm.experiments.prediction_powered import PoweredEstimate, prediction_powered_mean
 from mesa_llm.experiments.scales import AnswerScale, doubtful_numbers, odd_codes, scale_of, within_scale
+from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.statistics import Estimate, mean_estimate, with_interval
 from mesa_llm.tables import MISSING, TableSource
 from mesa_llm.text import clip, counted, figure_text, suggestion, table
@@ -317,6 +319,7 @@ def compare_with(
     reserved = {*columns, *([] if unit is None else [unit])}
     compared = _common_questions(theirs, ours, questions, reserved)
     notes = _left_out(theirs, ours, compared, reserved) if questions is None else []
+    notes += [f"{name}: {not_checked(source)}" for name, source in named.items() if is_log(source)]
     rows: list[AnswerComparison] = []
     estimates: list[PopulationEstimate] = []
     for question in compared:

@@ -54,7 +54,7 @@ NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind", "series")
 
 
 ROW = "row"
-"""Manifest key: digest of the row of a run, which lies beside its log."""
+"""Manifest key: digest of the row of a run, which lies beside its log, and of the steps in the log."""
 
 PASSING = frozenset({"seconds", "tokens_now", "dollars_now", "error", "error_kind"})
 """Fields of a row that tell of one session, and are not in its digest."""
@@ -163,7 +163,7 @@ class SweepJob:
                 figures = _figures(model, row)
                 figures |= {"series": series_of(model, self.series)} if self.series else {}
                 if error is None and not self.options.get("light"):
-                    model.runlog.note(ROW, _row_digest(row | figures))
+                    model.runlog.note(ROW, _row_digest(row | figures, model.runlog))
         except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
             error = error or fault
         if is_new:  # a model that failed to construct has recorded nothing
@@ -483,11 +483,11 @@ def _empty_row(job: SweepJob) -> Row:
     return setting | nothing | {"log": log, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
 
 
-def _row_digest(row: Mapping[str, Any]) -> str:
-    """Return a digest of what a row says of its run."""
+def _row_digest(row: Mapping[str, Any], log: RunLog) -> str:
+    """Return a digest of what a row says of its run, and of what the log holds of its steps."""
     text = json.dumps(with_text_names(dict(row)), default=plain)
     kept = {name: value for name, value in json.loads(text).items() if name not in PASSING}
-    return hashlib.sha256(canonical_json(kept).encode()).hexdigest()
+    return hashlib.sha256(canonical_json([kept, log.trace_digest(kept["steps"])]).encode()).hexdigest()
 
 
 def _row_fault(job: SweepJob, row: Row) -> str:
@@ -504,10 +504,11 @@ def _row_fault(job: SweepJob, row: Row) -> str:
         digests = {step: digest for step, _, digest in log.rows("steps")}
         own |= {"digest": digests.get(row.get("steps"), row.get("digest") if not digests else "none")}
         own |= {} if noted is not None else _costs(log)
+        is_changed = noted is not None and noted != _row_digest(row, log)
     wrong = [(name, row.get(name), value) for name, value in own.items() if row.get(name) != value]
     if wrong:
         return "; ".join(f"{name} is {found!r} in it, and {value!r} by the log" for name, found, value in wrong[:3])
-    return "" if noted in (None, _row_digest(row)) else "one of its results was changed after it was written"
+    return "one of its results, or its log, was changed after it was written" if is_changed else ""
 
 
 def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:

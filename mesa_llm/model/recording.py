@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from mesa_llm.runlog.layout import FORMAT, columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import DISTRIBUTION
 from mesa_llm.tools.tool import describe
+
+logger = logging.getLogger(__name__)
 
 MAX_COUNT = 50_000
 """Number up to which parameters of a recorded run are always believed."""
@@ -206,27 +209,42 @@ class Recording:
                 )
 
     def replayed(self) -> LLMModel:
-        """Replay the run to its end, without sending a request, and return the model.
+        """Replay the run to its end, without sending a request, and return the model; see `repeat`.
 
         Raises:
             ConfigError: If it cannot be rebuilt from the log alone.
             ReplayError: If it asks for something that the log does not hold.
         """
         model = self.rebuilt(log=self.file, replay=True)
-        self.guarded(lambda: advance_to(model, self.last_step))
+        self.repeat(model)
         return model
 
-    def checked(self) -> tuple[LLMModel, Comparison]:
-        """Replay the run to its end as `replayed` does, and compare all that the log holds with what its replies give.
+    def repeat(self, model: LLMModel) -> Comparison:
+        """Step the rebuilt model of this run to its end, and compare what the log holds with what its replies give.
+
+        A warning is logged if they differ. The model is what the replies give.
+
+        Args:
+            model: The model, made with `replay=True`, before its first step.
 
         Returns:
-            The model, and what was found.
+            What was found.
 
         Raises:
-            ConfigError: If it cannot be rebuilt from the log alone.
+            ConfigError: If the log is damaged.
             ReplayError: If it asks for something that the log does not hold.
         """
-        model = self.rebuilt(log=self.file, replay=True)
+        comparison = self.compare(model)
+        if comparison.differences:
+            logger.warning(
+                "%s holds something else than its replies give (%s), of which this is made; see mesa-llm replay",
+                self.file,
+                comparison.differences[0],
+            )
+        return comparison
+
+    def compare(self, model: LLMModel) -> Comparison:
+        """Do as `repeat`, and leave it to the caller to report what was found."""
         with closing(RunLog(self.file, "read")) as recorded:
             comparison = Comparison(recorded, model.runlog)
 
@@ -237,7 +255,7 @@ class Recording:
                 comparison.finish()
 
             self.guarded(work)
-        return model, comparison
+        return comparison
 
     def is_repeated(self, runlog: RunLog, first: int, last: int) -> bool:
         """Check whether a run that has just ended step `last` did in some steps what this one did.

@@ -191,8 +191,8 @@ def bundle_of(recording: Recording, folder: Path, *, own_code: Iterable[str] = (
     """
     versions = _copy_log(recording, _copy_inputs(recording, folder), folder / LOG)
     moved = Recording.read(folder / LOG)
-    model, comparison = moved.checked()
-    with closing(model):
+    with closing(moved.rebuilt(log=moved.file, replay=True)) as model:
+        comparison = moved.compare(model)
         kind = type(model)
         if comparison.differences:
             name = str(recording.file)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import eq
+from pathlib import Path
 from typing import Any, cast
 
 from mesa_llm._deprecated import FAILURES
@@ -56,6 +57,15 @@ EXCERPT = 80
 
 MAX_KEPT = 100
 """Maximum number of differences that are kept."""
+
+
+def not_checked(file: str | Path) -> str:
+    """Return the line that goes with what is read from a run log without replaying it.
+
+    Args:
+        file: The log, as the user can name it; or what stands for several.
+    """
+    return f"not checked against the recorded replies; to check: mesa-llm replay {file}"
 
 
 @dataclass(frozen=True)

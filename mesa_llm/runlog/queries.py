@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -210,6 +211,22 @@ class Queries(Database):
         """
         query = f"SELECT {self._columns_of(table, self._db)} FROM {table} WHERE time = ? ORDER BY rowid"
         return self._query(self._db, query, (step,))
+
+    def trace_digest(self, last: int) -> str:
+        """Return a digest of all that the log holds of the steps up to one, but not of requests and replies.
+
+        Args:
+            last: The last step.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        digest = hashlib.sha256()
+        for table in _FACTS:
+            query = f"SELECT {self._columns_of(table, self._db)} FROM {table} WHERE time <= ? ORDER BY rowid"
+            for row in self._query(self._db, query, (last,)):
+                digest.update(repr((table, *row)).encode())
+        return digest.hexdigest()
 
     def steps_in(self, table: str) -> set[Any]:
         """Return the steps of which a table of the trace holds rows.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pandas as pd
@@ -50,6 +52,18 @@ def test_a_filled_template_says_how_far_the_judge_agrees(log, tmp_path) -> None:
     filled(tmp_path / "labels.csv", lambda text: 5)
     (row,) = judge_agreement(tmp_path / "labels.csv", log, level="ordinal")
     assert row.verdict == "not to be used"
+
+
+def test_a_log_whose_decisions_were_changed_is_warned_of(log, tmp_path, caplog) -> None:
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes(log.read_bytes())
+    write_label_template(copy, tmp_path / "labels.csv")
+    assert not caplog.text
+    with closing(sqlite3.connect(copy)) as database, database:
+        database.execute("UPDATE decisions SET label = 'forged' WHERE time = 1")
+    filled(tmp_path / "labels.csv", rule_disagreement)
+    judge_agreement(tmp_path / "labels.csv", copy)
+    assert "copy.sqlite holds something else than its replies give (decisions.label, step 1" in caplog.text
 
 
 def test_judgements_may_come_from_a_table(tmp_path) -> None:

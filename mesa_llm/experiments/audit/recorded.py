@@ -112,7 +112,7 @@ def recorded_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
         with tarfile.open(archive) as packed:
             for member, content in _members(packed, archive):
                 if (logs / member).exists():
-                    _require_same_row(logs / member, content)
+                    _require_same(logs / member, content)
                 else:
                     draft = logs / f"{member}.{os.getpid()}"  # unpacking may be stopped at any moment
                     draft.write_bytes(content)
@@ -160,14 +160,15 @@ def record_audit(setup: AuditSetup) -> Path:
     return archive
 
 
-def _require_same_row(file: Path, recorded: bytes) -> None:
-    """Check that the row of a run, of which its claims are judged, is the one in the archive.
+def _require_same(file: Path, recorded: bytes) -> None:
+    """Check that a row or log of a run, of which its claims are judged, is the one in the archive.
 
     Raises:
         ConfigError: If it is not.
     """
-    if file.suffix == ".json" and file.read_bytes() != recorded:
-        raise ConfigError(f"{str(file)!r} is not the row of the recorded run; delete it to unpack it again")
+    if file.read_bytes() != recorded:
+        what = "row" if file.suffix == ".json" else "log"
+        raise ConfigError(f"{str(file)!r} is not the {what} of the recorded run; delete it to unpack it again")
 
 
 def _place(model: type[LLMModel]) -> Path:

@@ -19,7 +19,7 @@ from mesa_llm.llm.surrogate.parts import (
     offered,
     plain_part,
 )
-from mesa_llm.model.recording import Recording, advance_to
+from mesa_llm.model.recording import Recording
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt
 from mesa_llm.tools.tool import within
 
@@ -94,7 +94,7 @@ class RecordedChoices:
         with closing(recording.rebuilt(log=recording.file, replay=True)) as model:
             self.run, self.model = run, model
             model.engine.on_decisions = self.add
-            recording.guarded(lambda: advance_to(model, recording.last_step))
+            recording.repeat(model)
 
     def add(
         self, agents: Sequence[Any], observations: Sequence[Observation], decisions: Sequence[Decision | Failure]

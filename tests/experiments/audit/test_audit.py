@@ -102,6 +102,7 @@ def test_an_audit_that_is_killed_at_any_moment_goes_on_and_asks_nothing_twice(tm
         again = run(*command)
         assert server.count == n_sent
     found = json.loads(whole.out)
+    assert "not checked against the recorded replies; to check: mesa-llm replay " in again.err
     assert found["calls"] + found["awareness"]["of"] * 2 <= n_sent <= found["calls"] + found["awareness"]["of"] * 2 + 2
     assert json.loads(again.out)["claims"] == found["claims"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 import sys
 import tarfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,26 @@ def test_a_recorded_audit_finds_the_same_and_asks_nothing(kind: type[LLMModel], 
     again = run_setup(recorded_audit(kind, tmp_path / "again"))
     assert again.claims == found.claims
     assert again.awareness == found.awareness
+
+
+def change(folder: Path) -> Path:
+    """Change the decisions of one run of an audit by hand."""
+    log = next(file for file in sorted((folder / "logs").glob("[0-9a-f]*.sqlite")))
+    with closing(sqlite3.connect(log)) as database, database:
+        database.execute("UPDATE decisions SET decision = '[[],\"forged\"]'")
+    return log
+
+
+def test_decisions_that_were_changed_by_hand_are_not_judged(kind: type[LLMModel], tmp_path: Path) -> None:
+    record(kind, tmp_path / "made")
+    run_setup(recorded_audit(kind, tmp_path / "again"))
+    run_setup(recorded_audit(kind, tmp_path / "again"))
+    log = change(tmp_path / "again")
+    with pytest.raises(ConfigError, match=rf"{log.name}' is not the log of the recorded run; delete it"):
+        recorded_audit(kind, tmp_path / "again")
+    log = change(tmp_path / "made")
+    with pytest.raises(ConfigError, match=rf"{log.stem}.json' is not the row of its run: .*its log, was changed"):
+        run_setup(declared_audit(kind, tmp_path / "made"))
 
 
 def test_a_recorded_audit_that_does_not_fit_says_why(kind: type[LLMModel], tmp_path: Path) -> None:
