@@ -21,6 +21,7 @@ import io
 import lzma
 import os
 import sqlite3
+import sys
 import tarfile
 import tempfile
 import tomllib
@@ -38,6 +39,7 @@ from mesa_llm.experiments.audit.claim import read_claims
 from mesa_llm.experiments.recordings import FOLDER
 from mesa_llm.model.model import LLMModel
 from mesa_llm.runlog.compact import write_clean
+from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted
 from mesa_llm.tools.tool import describe
 
@@ -166,9 +168,24 @@ def _require_same(file: Path, recorded: bytes) -> None:
     Raises:
         ConfigError: If it is not.
     """
-    if file.read_bytes() != recorded:
-        what = "row" if file.suffix == ".json" else "log"
-        raise ConfigError(f"{str(file)!r} is not the {what} of the recorded run; delete it to unpack it again")
+    if file.read_bytes() == recorded or (file.suffix == ".sqlite" and _steps_of(file) == _steps_in(recorded)):
+        return
+    what = "row" if file.suffix == ".json" else "log"
+    raise ConfigError(f"{str(file)!r} is not the {what} of the recorded run; delete it to unpack it again")
+
+
+def _steps_in(content: bytes) -> str:
+    """Return a digest of the steps that the content of a log holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "run.sqlite")
+        file.write_bytes(content)
+        return _steps_of(file)
+
+
+def _steps_of(file: Path) -> str:
+    """Return a digest of the steps that a log holds; who opened it since, and when, does not count."""
+    with closing(RunLog(file, "read")) as log:
+        return log.trace_digest(sys.maxsize)
 
 
 def _place(model: type[LLMModel]) -> Path:
