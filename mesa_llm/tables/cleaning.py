@@ -257,7 +257,8 @@ def _is_total(label: str, row: Row, above: Sequence[PlacedRow], texts: Collectio
     if _total_word(str(row[label])) in TOTALS and (len(row) == 1 or lacks_texts or folded(label) in NAMES):
         return True
     figures = {name: cell for name, cell in row.items() if name != label and _is_number(cell)}
-    return bool(figures) and all(
+    is_name = folded(label) in NAMES and _total_word(str(row[label])) in ("max", "min")
+    return len(figures) > is_name and all(
         _sums_up(cell, [one[name] for _, one in above if isinstance(one, dict) and name in one])
         for name, cell in figures.items()
     )

@@ -169,7 +169,9 @@ def _with_row_names(header: Sequence[Any] | str, body: Sequence[Record]) -> Sequ
     whole = [cells for _, cells in body if not isinstance(cells, str)]
     if isinstance(header, str) or not whole or not all(len(cells) == len(header) + 1 for cells in whole):
         return header
-    return ["", *header] if all(is_filled(cells[0]) and is_filled(cells[-1]) for cells in whole) else header
+    are_filled = all(is_filled(cells[0]) and is_filled(cells[-1]) for cells in whole)
+    is_split = all(str(cells[-1]).startswith(" ") for cells in whole)  # at a comma within a cell, such as in Rome, IT
+    return ["", *header] if are_filled and not is_split else header
 
 
 def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:

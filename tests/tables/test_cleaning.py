@@ -71,6 +71,16 @@ def test_rows_that_look_a_little_like_it_stay(tmp_path: Path, text: str, caplog:
     assert not caplog.records
 
 
+def test_max_is_somebody_although_his_number_is_the_largest(tmp_path: Path) -> None:
+    for text in ("name,age\nAnn,41\nBo,35\nMax,41\n", "name,age\nMax,41\nAnn,41\nBo,35\n"):
+        assert sorted(names(tmp_path / "t.csv", text)) == ["Ann", "Bo", "Max"]
+
+
+def test_a_comma_within_a_cell_shifts_no_column(tmp_path: Path) -> None:
+    found = read(tmp_path / "t.csv", "id,city\n1,Rome, IT\n2,Oslo, NO\n")
+    assert found == ["found 3 cells; wanted 2, one for each column"] * 2
+
+
 def test_surveymonkeys_two_rows_of_names_are_joined(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = "ID,name,Which do you eat?,,Mood\n,Open-Ended Response,Bread,Cake,Response\n1,Ann,Bread,,5\n2,Bo,,Cake,3\n"
     assert read(tmp_path / "t.csv", text) == [
