@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sys
 import tempfile
 from collections.abc import Generator
@@ -15,6 +16,7 @@ from mesa_llm.cli.run import recording_of
 from mesa_llm.errors import ConfigError
 from mesa_llm.registry import unlisted
 from mesa_llm.reports.bundle import CODE, LOG, Bundle, BundleManifest, bundle_of, unpack
+from mesa_llm.reports.private_data import require_no_keys
 from mesa_llm.text import counted
 
 MAX_SHOWN = 20
@@ -116,14 +118,18 @@ def unpacked(file: Path, into: Path | None, *, trust: bool) -> Generator[tuple[P
         The run log, and what the bundle holds.
 
     Raises:
-        ConfigError: If the folder is not empty, or the bundle is damaged or holds what none has.
+        ConfigError: If the folder is not empty, or the bundle is damaged, holds what none has, or is to stay and
+            holds a key.
     """
     if into is not None and into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise ConfigError(f"--into {into}: expected a new or an empty folder")
     with tempfile.TemporaryDirectory(prefix="mesa-llm-") as temporary:
-        folder = Path(temporary) if into is None else into
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = Path(temporary)
         manifest = unpack(file, folder)
+        if into is not None:
+            require_no_keys((path for path in folder.rglob("*") if path.is_file()), folder, folder / LOG)
+            shutil.copytree(folder, into, dirs_exist_ok=True)
+            folder = into
         code = folder / CODE
         is_importable = trust and code.is_dir()
         if is_importable:

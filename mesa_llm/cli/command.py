@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
 from mesa_llm.interrupts import interrupting
+from mesa_llm.llm.credentials import without_credentials
 from mesa_llm.text import printable
 
 if TYPE_CHECKING:
@@ -154,12 +155,18 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
     return run_command
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print a line; control characters are made visible."""
+def say(text: str, *, err: bool = False, with_keys: bool = False) -> None:
+    """Print a line; control characters are made visible.
+
+    Args:
+        text: The line.
+        err: Whether to print it on stderr.
+        with_keys: Whether a key in it is meant to be shown, as in the link to a page.
+    """
     if not err:
         _HAS_SPOKEN.set(True)
     try:
-        typer.echo(printable(text), err=err)
+        typer.echo(printable(text) if with_keys else without_credentials(printable(text)), err=err)
     except BrokenPipeError:
         raise
     except OSError as error:

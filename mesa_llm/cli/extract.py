@@ -12,6 +12,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.text_extraction import bets_from, characters_from, personas_of
 from mesa_llm.records import Failure
+from mesa_llm.reports.private_data import write_without_keys
 from mesa_llm.tables import read_text
 from mesa_llm.text import counted
 
@@ -89,6 +90,6 @@ def extract_characters(
 
 def _write(file: Path, rows: Any) -> None:
     try:
-        file.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_without_keys(file, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
         raise ConfigError(f"{str(file)!r} cannot be written: {error.strerror}") from error

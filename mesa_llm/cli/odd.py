@@ -9,6 +9,7 @@ from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError
 from mesa_llm.registry import ModelEntry
 from mesa_llm.reports.odd import OddDocument, odd_of
+from mesa_llm.reports.private_data import write_without_keys
 from mesa_llm.text import counted
 
 
@@ -29,7 +30,7 @@ def write_odd(entry: ModelEntry, out: Path | None, *, as_json: bool, say: Say, w
     text = document.markdown()
     if out is not None:
         try:
-            out.write_text(text, encoding="utf-8")
+            write_without_keys(out, text)
         except OSError as error:
             raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
     if as_json:

@@ -65,7 +65,7 @@ def open_app(
         access=access,
         benchmark_folders=bench or (),
     )
-    say(f"mesa-llm: the page opens at {server.address}")
+    say(f"mesa-llm: the page opens at {server.address}", with_keys=True)
     server.run(browser=browser)
 
 
@@ -96,7 +96,7 @@ def view(
     recording = recording_of(file, trust=trust)
     page = model_page(find_model(recording.model)).placing(recording=recording)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or ())
-    say(f"mesa-llm: the run opens at {server.address}")
+    say(f"mesa-llm: the run opens at {server.address}", with_keys=True)
     server.run(browser=browser)
 
 
@@ -167,8 +167,10 @@ def open_classroom(
     access = _shared_access(max_calls, max_tokens, max_dollars)
     seating = item.seating(lesson, **chosen)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)
-    say(f"mesa-llm: the teacher's page (keep this link to yourself): {server.address}")
-    say(f"mesa-llm: students open {' or '.join(lesson.links)} and type the room code {lesson.room.code}")
+    say(f"mesa-llm: the teacher's page (keep this link to yourself): {server.address}", with_keys=True)
+    say(
+        f"mesa-llm: students open {' or '.join(lesson.links)} and type the room code {lesson.room.code}", with_keys=True
+    )
     say(f"mesa-llm: {seating}")
     server.run(browser=browser)
 

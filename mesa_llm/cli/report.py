@@ -13,6 +13,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.branch import branch
 from mesa_llm.reports.export import export
 from mesa_llm.reports.findings import report_of
+from mesa_llm.reports.private_data import write_without_keys
 from mesa_llm.reports.report import Report, written_by
 from mesa_llm.runlog.compact import is_compact
 
@@ -102,6 +103,6 @@ def _report_log(file: Path) -> Path:
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.write_text(text, encoding="utf-8")
+        write_without_keys(file, text)
     except OSError as error:
         raise ConfigError(f"--out {file}: cannot be written: {error.strerror}") from error

@@ -19,12 +19,13 @@ from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.batches.protocol import Batchable
 from mesa_llm.llm.batches.stage import Batched
 from mesa_llm.llm.budget import Budget, SharedBudget
+from mesa_llm.llm.credentials import environment_keys
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, ollama_base, read_endpoints
 from mesa_llm.llm.keys import AddressSource, Keyring, Origin
 from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable, require_llm
 from mesa_llm.llm.providers import is_provided, open_provided
-from mesa_llm.llm.redaction import Redacted, environment_keys
+from mesa_llm.llm.redaction import Redacted
 from mesa_llm.llm.retry import Refusals, Retry
 from mesa_llm.llm.surrogate.model import SurrogateLLM
 from mesa_llm.llm.surrogate.names import file_in

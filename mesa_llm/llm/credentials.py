@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
@@ -24,6 +24,9 @@ MIN_SECRET = 4
 
 MIN_ENVIRONMENT_SECRET = 8
 """The same for secrets of the environment."""
+
+MIN_ENVIRONMENT_WORD = 16
+"""The same for one of letters alone, such as `postgres`, that is taken out of texts."""
 
 MIN_RANDOM = 24
 """Minimum number of characters of a random string."""
@@ -89,7 +92,8 @@ _TABLE = (
     ("Google API key", "AIza", r"AIza[\w-]{30,}"),
     ("Google token", "ya29. GOCSPX- 1//0", r"(?:ya29\.|GOCSPX-|1//0)[\w-]{16,}"),
     ("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"(?:gh[pousr]|github_pat)_\w{20,}"),
-    ("GitLab token", "gl", r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|ffct)-[\w.-]{16,}"),
+    ("GitLab token", "glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glagent- glimt- glffct-",
+     r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|ffct)-[\w.-]{16,}"),
     ("Slack token", "xox xapp-", r"(?:xox[a-z]|xapp)-[\w-]{10,}"),
     ("AWS access key", "AKIA ASIA ABIA ACCA", r"!(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
     ("Stripe key", "_live_ _test_ whsec_", r"(?:(?:sk|rk|pk)_(?:live|test)|whsec)_[A-Za-z0-9]{16,}"),
@@ -104,7 +108,6 @@ _TABLE = (
      r"(?:shp(?:at|ca|pa|ss)_|lin_api_|ntn_|secret_|figd_|glsa_|sntry[su]_|lsv2_[ps][tk]_|PMAK-|NRAK-|pat-\w{2,4}-"
      r"|sq0[a-z]{3}-|ATATT3|ATBB|dapi|hvs\.|wandb_v1_)[\w=.-]{20,}"),
     ("Telegram token", ":AA", r"\d{8,10}:AA[\w-]{30,}"),
-    ("Discord token", ".", r"[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}"),
     ("webhook", "hooks.slack.com/", r"!hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{10,}"),
     ("webhook", "/api/webhooks/", r"!discord(?:app)?\.com/api/webhooks/\d+/[\w-]{10,}"),
     ("webhook", "webhook.office.com", r"![\w.-]*webhook\.office\.com/[\w@/-]{10,}"),
@@ -117,9 +120,13 @@ _TABLE = (
 
 _PROVIDERS = tuple(_kinds())
 
+_DISCORD_SIGN = re.compile(r"\.[\w-]{6}\.[\w-]{27}")
+_DISCORD = re.compile(r"(?<![A-Za-z0-9])(?=[\w.-]*\d)[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}")
+
 _BLOCK = re.compile(
     r"-{4,5} ?BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d|\bb3BlbnNzaC1rZXktdjE"
 )
+_BLOCK_SIGNS = ("PRIVATE KEY", "PuTTY-User", "b3BlbnNzaC1rZXktdjE")
 _PUBLIC = re.compile(
     r"-----BEGIN [A-Z0-9 ]*(?:CERTIFICATE|PUBLIC KEY)[A-Z ]*-----"
     r"|\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-[\w-]+) AAAA[\w+/]{20,}"
@@ -128,13 +135,19 @@ _HEADER = re.compile(
     r"\b(?:bearer|apikey|negotiate|ntlm)[ :]+(?=[\w+/.~-]*\d)[\w+/.~-]{12,}=*|\bbasic[ :]+(?P<pair>[a-z0-9+/]{8,}=*)",
     re.IGNORECASE,
 )
-_USER = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#:@\"'<>]*:(?P<value>[^\s/?#@\"'<>]+)@[\w\[]", re.IGNORECASE)
+_HEADER_WORDS = ("bearer", "apikey", "negotiate", "ntlm", "basic")
+_USER = re.compile(r"://(?<=[A-Za-z0-9+.-]://)[^\s/?#:@\"'<>]*:(?P<value>[^\s/?#@\"'<>]+)@[\w\[]")
 _NETRC = re.compile(r"\blogin\s+\S+\s+password\s+(?P<value>\S+)", re.IGNORECASE)
 _COOKIE = re.compile(
     r"\b(?:set-)?cookie2?[\"']?\s*[:=]\s*[\"']?(?P<value>[\w.%-]+=[^\s;\"']{6,})"
     r"|\b(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|sessionid|csrftoken|laravel_session)[\"']?\s*[=:]\s*"
     r"[\"']?[\w%.+/-]{8,}",
     re.IGNORECASE,
+)
+
+_COOKIE_WORDS = (
+    *("cookie", "phpsessid", "jsessionid", "asp.net_sessionid", "connect.sid", "sessionid", "csrftoken"),
+    "laravel_session",
 )
 
 SECRET_WORDS = (
@@ -155,6 +168,12 @@ _ASSIGNMENT = re.compile(
     r"|(?P<bare>[^\s\"'`,;&<>{}\[\]()\\]{4,400}))"
 )
 """A name of a secret with its value, in TOML, YAML, JSON, Python, shells, URLs, XML and command lines."""
+
+_ASSIGNED_WORDS = (
+    *("api", "secret", "pass", "pwd", "access", "auth", "token", "credential", "private", "account", "encryption"),
+    *("signing", "kennwort", "mot", "contraseña", "key", "sid"),
+)
+"""Words of which one begins each assignment."""
 
 _PLACEHOLDER = re.compile(
     r"^(?:none|null|nil|true|false|undefined|optional|required|secret|password|token|string|str|int|env|unset|empty|"
@@ -177,30 +196,62 @@ def credentials_in(text: str, *, with_possible: bool = True) -> Iterator[Credent
         text: The text, decoded, as a person would read it; see `visible`.
         with_possible: Whether to find long random strings, public keys, certificates and cookies as well.
     """
+    lowered = _lowered(text)
     for kind in _PROVIDERS:
         if any(sign in text for sign in kind.signs):
             for match in kind.pattern.finditer(text):
                 yield Credential(kind.name, *match.span(), True)
-    for match in _BLOCK.finditer(text):
-        yield Credential("private key", *match.span(), True)
-    for match in _HEADER.finditer(text):
+    if _DISCORD_SIGN.search(text):
+        for match in _DISCORD.finditer(text):
+            yield Credential("Discord token", *match.span(), True)
+    if any(sign in text for sign in _BLOCK_SIGNS):
+        for match in _BLOCK.finditer(text):
+            yield Credential("private key", *match.span(), True)
+    for match in _matches(_HEADER, _HEADER_WORDS, lowered, text):
         if match["pair"] is None or _is_pair(match["pair"]):
             yield Credential("authorization", *match.span(), True)
-    for pattern in (_USER, _NETRC) if "://" in text or "login" in text else ():
-        for match in pattern.finditer(text):
-            if not _PLACEHOLDER.match(match["value"]):
-                yield Credential("password of an address", *match.span("value"), True)
-    yield from _assigned(text, with_possible)
+    for match in chain(_USER.finditer(text), _matches(_NETRC, ("login",), lowered, text)):
+        if not _PLACEHOLDER.match(match["value"]):
+            yield Credential("password of an address", *match.span("value"), True)
+    yield from _assigned(text, lowered, with_possible)
     if with_possible:
-        yield from _possible(text)
+        yield from _possible(text, lowered)
 
 
-def _assigned(text: str, with_possible: bool) -> Iterator[Credential]:
-    """Find values that are given to a name of a secret."""
+def _lowered(text: str) -> str:
+    """Return a text in small letters, of the same length."""
     lowered = text.lower()
     if len(lowered) != len(text):  # of a few letters, such as İ
         lowered = "".join([one.lower() if len(one.lower()) == 1 else one for one in text])
-    for match in _ASSIGNMENT.finditer(lowered):
+    return lowered
+
+
+def _matches(pattern: re.Pattern[str], words: Iterable[str], lowered: str, text: str) -> Iterator[re.Match[str]]:
+    """Find a pattern at each place of the words that it begins with, which is quicker than everywhere.
+
+    Args:
+        pattern: The pattern.
+        words: The words, in small letters.
+        lowered: The text in small letters.
+        text: The text in which the pattern is matched.
+    """
+    end = 0
+    for at in sorted({at for word in words for at in _indices(word, lowered)}):
+        if at >= end and (match := pattern.match(text, at)):
+            end = match.end()
+            yield match
+
+
+def _indices(word: str, text: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
+
+
+def _assigned(text: str, lowered: str, with_possible: bool) -> Iterator[Credential]:
+    """Find values that are given to a name of a secret."""
+    for match in _matches(_ASSIGNMENT, _ASSIGNED_WORDS, lowered, lowered):
         group = "quoted" if match["quoted"] is not None else "bare"
         start, end = match.span(group)
         value, name = text[start:end], match["name"]
@@ -240,11 +291,12 @@ def is_telling(value: str, name: str, *, is_quoted: bool) -> bool:
     )  # fmt: skip
 
 
-def _possible(text: str) -> Iterator[Credential]:
+def _possible(text: str, lowered: str) -> Iterator[Credential]:
     """Find what may be a secret, and may be something else."""
-    for match in _PUBLIC.finditer(text):
-        yield Credential("certificate or public key", *match.span(), False)
-    for match in _COOKIE.finditer(text):
+    if "-----BEGIN" in text or " AAAA" in text:
+        for match in _PUBLIC.finditer(text):
+            yield Credential("certificate or public key", *match.span(), False)
+    for match in _matches(_COOKIE, _COOKIE_WORDS, lowered, text):
         yield Credential("cookie", *match.span(), False)
     for match in _RANDOM.finditer(text):
         if is_random(match[0]):
@@ -292,6 +344,11 @@ def environment_secrets() -> list[str]:
     ]
 
 
+def environment_keys() -> list[str]:
+    """List the keys, tokens and passwords of the environment that are no ordinary words."""
+    return [one for one in environment_secrets() if len(one) >= MIN_ENVIRONMENT_WORD or not one.isalpha()]
+
+
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
     """Replace secrets in a text by `(key)`: as they are, and as URLs and JSON encode them."""
     forms: set[str] = set()
@@ -305,7 +362,7 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 def without_credentials(text: str) -> str:
     """Replace the environment's secrets, and what is certain to be one, by `(key)`; other texts are unchanged."""
-    cleaned = without_secrets(text, environment_secrets())
+    cleaned = without_secrets(text, environment_keys())
     shown = visible(cleaned)
     found = sorted({(one.start, one.end) for one in credentials_in(shown, with_possible=False)}, reverse=True)
     if not found:

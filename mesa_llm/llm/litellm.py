@@ -30,7 +30,7 @@ from mesa_llm.llm.batches.protocol import BatchForm
 from mesa_llm.llm.batches.stage import post
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.certificates import share_certificates
-from mesa_llm.llm.credentials import environment_secrets, without_secrets
+from mesa_llm.llm.credentials import environment_keys, environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.openai.connection import Response
@@ -40,7 +40,6 @@ from mesa_llm.llm.openai.learning import Learner, prompt_in
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.reply import quoted_reply, read_reply
 from mesa_llm.llm.openai.request import Writer, without_tools
-from mesa_llm.llm.redaction import environment_keys
 from mesa_llm.llm.tokens import PROVIDER_HOSTS, is_priced, litellm_folder, price_of, prices_of, usage_in
 from mesa_llm.records import Reply, Request, Usage
 

@@ -12,7 +12,6 @@ from typing import Any, Protocol, cast, runtime_checkable
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from mesa_llm.errors import MesaLLMError, TransportError
-from mesa_llm.llm.credentials import environment_secrets
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.records import Reply, Request, ToolCall
 
@@ -24,9 +23,6 @@ MIN_SECRET = 8
 
 MIN_MIXED = 5
 """The same for a secret of letters and other characters."""
-
-MIN_ENVIRONMENT_WORD = 16
-"""The same for a secret of letters alone that stands somewhere in the environment, such as `postgres`."""
 
 MIN_START = 16
 """Minimum number of characters of the start of a secret, as in a text that was cut, that is taken out as well."""
@@ -226,11 +222,6 @@ def _n_equal(form: str, text: str) -> int:
 def _is_telling(secret: str) -> bool:
     """Check whether a secret is no ordinary word or number."""
     return len(secret) >= MIN_SECRET or (len(secret) >= MIN_MIXED and not (secret.isalpha() or secret.isdigit()))
-
-
-def environment_keys() -> list[str]:
-    """List the keys, tokens and passwords of the environment that are no ordinary words."""
-    return [one for one in environment_secrets() if len(one) >= MIN_ENVIRONMENT_WORD or not one.isalpha()]
 
 
 def _unescaped(text: str) -> str:

@@ -31,7 +31,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.prompts import FOLDER as PROMPTS
 from mesa_llm.prompts import Prompts
-from mesa_llm.reports.export import export
+from mesa_llm.reports.export import write_tables
 from mesa_llm.reports.odd import FILE as ODD_TEXTS
 from mesa_llm.reports.odd import odd_of
 from mesa_llm.reports.private_data import Disclosure, private_data, require_no_keys
@@ -423,7 +423,7 @@ def _write_tables(model: LLMModel, folder: Path) -> None:
     collector: Any = model.datacollector
     if collector is not None:
         collector.model_vars.pop(WALL_CLOCK, None)
-    export(model, folder)
+    write_tables(model, folder)
 
 
 def _copy_prompts(kind: type[LLMModel], folder: Path) -> None:

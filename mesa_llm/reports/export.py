@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import pandas as pd
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.reports.action_log import POST, VOTES, ActionTables, names_of
+from mesa_llm.reports.private_data import require_no_keys
 from mesa_llm.text import one_line, spreadsheet_cell
 from mesa_llm.world import Tabular
 
@@ -128,7 +131,32 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
 
 
 def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
-    """Write the tables and the graph of a run to a folder.
+    """Write the tables and the graph of a run to a folder, unless a key stands in them.
+
+    Args:
+        model: The model.
+        folder: The folder; it is created if needed.
+
+    Returns:
+        File → number of its rows, or of the graph's edges.
+
+    Raises:
+        ConfigError: If a key stands in them, or the folder cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="mesa-llm-") as draft:
+        counts = write_tables(model, Path(draft))
+        require_no_keys(Path(draft).iterdir(), Path(draft))
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            for name in counts:
+                shutil.copyfile(Path(draft, name), Path(folder, name))
+        except OSError as error:
+            raise ConfigError(f"{str(folder)!r} cannot be written: {error.strerror}") from error
+    return counts
+
+
+def write_tables(model: LLMModel, folder: Path) -> dict[str, int]:
+    """Write the tables and the graph of a run to a folder, whatever stands in them.
 
     Args:
         model: The model.
@@ -142,7 +170,6 @@ def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
     """
     import networkx
 
-    folder = Path(folder)
     counts: dict[str, int] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import socket
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -52,9 +53,9 @@ PERSON = "human"
 """Name of a person's decisions in a run log."""
 
 _PATH = re.compile(
-    r"(?<![\w.:/])/(?:home|Users|root|mnt|media|tmp|var|private|Volumes|srv|opt|data)/[^\s\"'“”‘’<>|:;,)\]}\\`]+"
-    r"|\b[A-Za-z]:\\{1,2}(?:Users|Documents)[^\s\"'<>|;,)\]}]+"
+    r"/(?<![\w.:/]/)(?:home|Users|root|mnt|media|tmp|var|private|Volumes|srv|opt|data)/[^\s\"'“”‘’<>|:;,)\]}\\`]+"
 )
+_WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\{1,2}(?:Users|Documents)[^\s\"'<>|;,)\]}]+")
 _ADDRESS = re.compile(r"https?://[^\s\"'<>,)\]}\\]+")
 _TWO_NAMES = re.compile(r"(?<![.!?] )\b[A-ZÀ-Þ][a-zß-ÿ]+ [A-ZÀ-Þ][a-zß-ÿ]+\b")
 OWN_HASHES = frozenset({"MANIFEST.json", "README.md", "ODD.md", "requirements.txt"})
@@ -68,6 +69,9 @@ _HASHED_FACTS = frozenset({"prompts", "files", "digest", "identity", "versions",
 
 BATCH = 500_000
 """Number of characters of cells that are looked through together."""
+
+BETWEEN = "\n\x01\n"
+"""What stands between texts that are looked through together, and in nothing that is found."""
 
 UNREAD = "could not be read"
 """What a disclosure says of contents that nobody has looked through."""
@@ -134,13 +138,13 @@ def private_data(files: Iterable[Path], folder: Path, log: Path) -> list[Disclos
     return disclosures
 
 
-def require_no_keys(files: Iterable[Path], folder: Path, log: Path) -> None:
+def require_no_keys(files: Iterable[Path], folder: Path, log: Path | None = None) -> None:
     """Check that no file holds a key of a provider, or a secret of the environment.
 
     Args:
         files: The files.
         folder: Folder that their names in the message begin at.
-        log: The run log among them.
+        log: The run log among them, if there is one.
 
     Raises:
         ConfigError: If one does. The message does not repeat it.
@@ -154,9 +158,27 @@ def require_no_keys(files: Iterable[Path], folder: Path, log: Path) -> None:
                 break
     if names:
         raise ConfigError(
-            f"what looks like a key of yours stands in {', '.join(names.values())}; take it out of what the run was "
-            "made with, and record the run again; nothing was written"
+            f"what looks like a key of yours stands in {', '.join(names.values())}; take it out of what this is "
+            "made of, and record the run again if it is in there; nothing was written"
         )
+
+
+def write_without_keys(file: Path, text: str) -> None:
+    """Write a text that may be shared.
+
+    Args:
+        file: The file.
+        text: Its content.
+
+    Raises:
+        ConfigError: If it holds a key; nothing is written.
+        OSError: If the file cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="mesa-llm-") as folder:
+        draft = Path(folder, file.name)
+        draft.write_text(text, encoding="utf-8")
+        require_no_keys([draft], draft.parent)
+    file.write_text(text, encoding="utf-8")
 
 
 # -- files
@@ -260,27 +282,43 @@ def _in_log(file: Path) -> Iterator[_Found]:
         people = {PERSON, *(name for name, flags in capabilities.items() if flags.get("is_person"))}
         for table in columns():
             names = columns()[table]
-            seen: set[str] = set()
+            cells: dict[tuple[bool, bool], dict[str, None]] = {}
             for row in database.execute(f"SELECT * FROM {table}"):
                 values = dict(zip(names, row, strict=False))
                 is_persons = values.get("by", values.get("model")) in people
                 named = str(values.get("model", values.get("value", "")))  # of a call, of the manifest
                 for address in _ADDRESS.findall(named):
                     yield _Found("address of a server", address, f"table {table}")
+                is_hash = values.get("name") in _HASHED_FACTS
                 for column, text in values.items():
-                    if isinstance(text, str) and (is_persons or text not in seen):
-                        seen.add(text)
-                        is_hash = column in _HASHED_COLUMNS or values.get("name") in _HASHED_FACTS
-                        yield from _in_cell(text, f"table {table}", not is_hash, is_persons)
+                    if isinstance(text, str):
+                        with_random = not (is_hash or column in _HASHED_COLUMNS)
+                        cells.setdefault((with_random, is_persons), {})[text] = None
+            for (with_random, is_persons), texts in cells.items():
+                for batch in _batches(texts):
+                    yield from _in_texts(batch, f"table {table}", with_random, is_persons)
 
 
-def _in_cell(text: str, place: str, with_random: bool, is_persons: bool) -> Iterator[_Found]:
-    """Find candidates in a text of a run log, decoded or not."""
-    yield from _in_view(text, place, with_random, is_persons)
-    if _ENCODED.search(text):
-        for view in dict.fromkeys(piece.text for piece in decoded_views(text, place)):
-            for found in _in_view(view, place, with_random, is_persons):
-                yield found._replace(is_again=True)
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield texts, many at a time."""
+    batch, n_characters = list[str](), 0
+    for text in texts:
+        batch.append(text)
+        n_characters += len(text)
+        if n_characters > BATCH:
+            yield batch
+            batch, n_characters = [], 0
+    if batch:
+        yield batch
+
+
+def _in_texts(texts: Sequence[str], place: str, with_random: bool, is_persons: bool) -> Iterator[_Found]:
+    """Find candidates in texts of a run log, decoded or not."""
+    yield from _in_view(BETWEEN.join(texts), place, with_random, is_persons)
+    encoded = [text for text in texts if _ENCODED.search(text)]
+    views = {view.text: None for text in encoded for view in decoded_views(text, place)}
+    for found in _in_view(BETWEEN.join(views), place, with_random, is_persons):
+        yield found._replace(is_again=True)
 
 
 def _in_view(text: str, place: str, with_random: bool, is_persons: bool) -> Iterator[_Found]:
@@ -299,12 +337,13 @@ def _in_view(text: str, place: str, with_random: bool, is_persons: bool) -> Iter
 def _places(text: str) -> Iterator[tuple[str, str]]:
     """Find private paths, and the names of the user and the machine."""
     home = os.path.expanduser("~")  # which stays, if the user has none
-    for found in _PATH.findall(text):
+    windows = _WINDOWS_PATH.findall(text) if "Users" in text or "Documents" in text else ()
+    for found in chain(_PATH.findall(text), windows):
         yield "private path", found
-    if len(home) > MIN_NAME and home in text and not _PATH.search(home):
+    if len(home) > MIN_NAME and home in text and not (_PATH.search(home) or _WINDOWS_PATH.search(home)):
         yield "private path", home
     for what, name in (("user name", _user_name()), ("name of this machine", socket.gethostname())):
-        if len(name) >= MIN_NAME and name.lower() not in COMMON_NAMES:
+        if len(name) >= MIN_NAME and name.lower() not in COMMON_NAMES and name in text:
             yield from ((what, name) for _ in re.findall(rf"\b{re.escape(name)}\b", text))
 
 

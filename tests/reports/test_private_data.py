@@ -7,6 +7,7 @@ import bz2
 import gzip
 import io
 import json
+import shutil
 import sqlite3
 import tarfile
 import zipfile
@@ -19,13 +20,28 @@ import openpyxl
 import pandas as pd
 import pytest
 from openpyxl.comments import Comment
+from typer.testing import CliRunner
 
 from mesa_llm import ConfigError
+from mesa_llm.cli.app import app
 from mesa_llm.llm.credentials import is_random
 from mesa_llm.reports.private_data import private_data, require_no_keys
+from mesa_llm_models.social.model import SocialModel
 
 R, H = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6", "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 """Random letters and hexadecimal digits."""
+
+SECRET = "Swordfishmarlinsecretword"
+"""A secret of the environment, which has no form of its own."""
+
+KEYED = f'''"""Models."""
+from mesa_llm_models.market.model import MarketModel
+
+
+class Keyed(MarketModel):
+    """Does {SECRET} pay?"""
+'''
+"""A model whose documentation holds it."""
 
 KEYS = [
     *(f"sk-{R}", f"sk-ant-api03-{R}", f"sk-or-v1-{H}", f"sk-proj-{R}", f"xai-{R}", f"nvapi-{R}", f"pplx-{R}"),
@@ -196,3 +212,59 @@ def test_words_paths_and_versions_are_no_random_strings() -> None:
     assert not any(
         map(is_random, [*words, "Hippopotomonstrosesquippedaliophobia", "1" * 40, "step-1-step-2-step-3-step-4"])
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "run.sqlite", "--out", "out"),
+        ("report", "run.sqlite", "--out", "out.md"),
+        ("report", "run.sqlite", "--out", "out.html"),
+        ("odd", "keyed:Keyed", "--out", "out.md"),
+        ("extract", "people.txt", "--out", "out.json"),
+        ("replay", "study.zip", "--into", "out"),
+        ("bundle", "run.sqlite", "--out", "out.zip", "--yes"),
+    ],
+    ids=lambda words: " ".join(words[:4:3]),
+)
+def test_no_command_exports_a_key(words: tuple[str, ...], keyed: Path) -> None:
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, "looks like a key of yours stands in" in done.stderr) == (2, True), done.output
+    assert SECRET not in done.output
+    assert not [path for path in keyed.glob("out*") if path.is_file() or [*path.iterdir()]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "run.sqlite"),
+        ("report", "run.sqlite", "--json"),
+        ("odd", "keyed:Keyed"),
+        ("inspect", "shown.sqlite"),
+        ("inspect", "shown.sqlite", "--decisions", "--full"),
+        ("inspect", "shown.sqlite", "--decisions", "--csv"),
+    ],
+    ids=" ".join,
+)
+def test_no_screen_shows_a_key(words: tuple[str, ...], keyed: Path) -> None:
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, SECRET in done.output, "(key)" in done.output) == (0, False, True), done.output
+
+
+@pytest.fixture
+def keyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a run, a bundle, a model and a text in which a secret of the environment stands."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("users.csv").write_text(f"name,persona\n{SECRET},A pilot.\n{SECRET} II,A pilot.\n")
+    Path("keyed.py").write_text(KEYED)
+    Path("people.txt").write_text(f"Here {SECRET} met Ole. Later {SECRET} told Ole. Then {SECRET} left.")
+    with closing(SocialModel(rng=1, log="run.sqlite", users="users.csv")) as run:
+        run.run_for(2)
+    shutil.copy("run.sqlite", "shown.sqlite")
+    with closing(sqlite3.connect("shown.sqlite")) as log, log:
+        log.execute("UPDATE decisions SET text = ?", (SECRET,))
+        log.execute("INSERT INTO manifest VALUES ('note', json_quote(?))", (SECRET,))
+    assert CliRunner().invoke(app, ["bundle", "run.sqlite", "--out", "study.zip", "--yes"]).exit_code == 0
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    return tmp_path

@@ -38,6 +38,7 @@ from mesa_llm.experiments.audit.audit import AuditSetup, audit_setup, files_of, 
 from mesa_llm.experiments.audit.claim import read_claims
 from mesa_llm.experiments.recordings import FOLDER
 from mesa_llm.model.model import LLMModel
+from mesa_llm.reports.private_data import require_no_keys
 from mesa_llm.runlog.compact import write_clean
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted
@@ -143,22 +144,24 @@ def record_audit(setup: AuditSetup) -> Path:
         The archive.
 
     Raises:
-        ConfigError: If runs are missing.
+        ConfigError: If runs are missing, or a key stands in one.
     """
     if missing := missing_files(setup):
         raise ConfigError(
             f"{setup.folder} lacks {counted(len(missing), 'file')} of the audit, such as {missing[0].name}"
         )
     archive = _place(setup.model) / ARCHIVE
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        tarfile.open(archive, "w:xz", preset=9) as packed,
-    ):
-        for file in sorted(files_of(setup), key=lambda file: (file.suffix, file.name)):
-            content = _clean(file, Path(folder, file.name)) if file.suffix == ".sqlite" else file.read_bytes()
-            entry = tarfile.TarInfo(file.name)
-            entry.size = len(content)
-            packed.addfile(entry, io.BytesIO(content))
+    with tempfile.TemporaryDirectory() as folder:
+        copies = [Path(folder, file.name) for file in files_of(setup)]
+        for file, copy in zip(files_of(setup), copies, strict=True):
+            copy.write_bytes(_clean(file, copy) if file.suffix == ".sqlite" else file.read_bytes())
+        require_no_keys(copies, Path(folder))
+        with tarfile.open(archive, "w:xz", preset=9) as packed:
+            for copy in sorted(copies, key=lambda file: (file.suffix, file.name)):
+                content = copy.read_bytes()
+                entry = tarfile.TarInfo(copy.name)
+                entry.size = len(content)
+                packed.addfile(entry, io.BytesIO(content))
     return archive
 
 
