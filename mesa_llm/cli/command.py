@@ -111,7 +111,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
+DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED, UNREAD = 1, 2, 3, 4, 130, 141
 """Exit codes besides 0."""
 
 _HAS_SPOKEN: ContextVar[bool] = ContextVar("mesa_llm_has_spoken", default=False)
@@ -168,7 +168,8 @@ def say(text: str, *, err: bool = False, with_keys: bool = False) -> None:
     try:
         typer.echo(printable(text) if with_keys else without_credentials(printable(text)), err=err)
     except BrokenPipeError:
-        raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if err else 1)  # what is left over goes there at the end
+        raise SystemExit(UNREAD) from None
     except OSError as error:
         if err:  # there is nowhere left to say it
             return

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from mesa_llm.errors import MesaLLMError, TransportError
+from mesa_llm.llm.credentials import visible
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.records import Reply, Request, ToolCall
 
@@ -29,6 +30,9 @@ MIN_START = 16
 
 MIN_END = 8
 """The same at the end of a text."""
+
+_HIDING = ("\u200b", "\u200c", "\u200d", "\xad", "\u2060", "\ufeff")
+"""Invisible letters that may stand inside a secret."""
 
 _ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
 
@@ -55,7 +59,7 @@ class Redaction:
         forms = {form for secret in secrets if _is_telling(secret) for form in _forms(secret)}
         self._forms = sorted(forms, key=len, reverse=True)
         self._starts = list(dict.fromkeys(_start_of(form) for form in self._forms))
-        self._signs = [*dict.fromkeys(form[:MIN_END] for form in self._forms), "%", "\\"]
+        self._signs = [*dict.fromkeys(form[:MIN_END] for form in self._forms), "%", "\\", *_HIDING]
 
     @property
     def is_needed(self) -> bool:
@@ -67,7 +71,13 @@ class Redaction:
         if not (text and self._starts):
             return text
         text = self._without_encoded(self._without(text))
-        return self._without_cut(text)
+        return self._without_cut(self._without_hidden(text))
+
+    def _without_hidden(self, text: str) -> str:
+        """Return a text without secrets that have invisible letters inside; those are then gone everywhere."""
+        if text.isascii() or (cleaned := self._without(shown := visible(text))) == shown:
+            return text
+        return cleaned
 
     def _without(self, text: str) -> str:
         """Return a text without secrets, and without long starts of them."""

