@@ -12,7 +12,7 @@ import lazy_loader
 
 from mesa_llm._deprecated import deprecated_name
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 _fetch, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
