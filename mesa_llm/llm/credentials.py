@@ -185,6 +185,9 @@ _PLACEHOLDER = re.compile(
 
 _RANDOM = re.compile(r"(?<![A-Za-z0-9+/_=.@-])[A-Za-z0-9+/_-]{24,512}={0,2}(?![A-Za-z0-9+/_=@])")
 
+_BEGINNING = re.compile(r"sk-[\w-]{8,}|(?=\D*\d)(?:(?:hf|gsk|ghp|fw|r8)_|(?:xai|nvapi|pplx|csk)-|AIza)[\w-]{8,}")
+"""Beginnings of keys, which are enough where no other word begins so, as in an address."""
+
 _LONG_RUN = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{20,}", re.IGNORECASE)
 """A run of letters and digits longer than any word, version or date; a UUID has hyphens in between."""
 
@@ -322,8 +325,8 @@ def _entropy(text: str) -> float:
 
 
 def looks_secret(text: str) -> bool:
-    """Check whether a word looks like a key: a provider's form, or a long run of letters and digits."""
-    return bool(_LONG_RUN.search(text)) or any(
+    """Check whether a word of an address looks like a key: by how it begins, or as a long run of letters and digits."""
+    return bool(_BEGINNING.match(text) or _LONG_RUN.search(text)) or any(
         kind.pattern.match(text) for kind in _PROVIDERS if any(sign in text for sign in kind.signs)
     )
 
