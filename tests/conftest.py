@@ -30,8 +30,10 @@ typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-
 # Until all tests are collected nothing is thrown away; what is there by then stays, and is never looked through again.
 gc.disable()
 
-# A shell that starts the tests in the background has Ctrl-C ignored, here and in every process started here.
+# A shell in the background has Ctrl-C ignored, and nohup SIGHUP, here and in every process started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
