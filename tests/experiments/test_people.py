@@ -216,7 +216,9 @@ def test_answers_that_are_no_choices_are_missing_and_noted() -> None:
 def test_words_among_numbers_are_missing_where_a_scale_is_given_and_else_named() -> None:
     mood = long(mood=["1", "7", "4 = so so", "Refused"])
     found = compare_with(mood, long(mood=[2, 6, 4]), scales={"mood": (1, 7)})
-    assert (found.row("mood").n_people, found.row("mood").people_mean.value) == (3, 4)
+    row = found.row("mood")
+    assert row.people_mean is not None
+    assert (row.n_people, row.people_mean.value) == (3, 4)
     assert "1 answer to 'mood' taken for missing ('Refused'); it allows 1 to 7" in found.text()
     with pytest.raises(ConfigError, match=r"the table of people: 'Refused'; simulated: 2"):
         compare_with(long(mood=["1", "7", "Refused"]), long(mood=[2, 6, 4]))
