@@ -179,7 +179,7 @@ def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
     ("content", "message"),
     [
         ("persona,topic\na,b\n", "no column 'response'.*found persona, topic"),
-        ("persona,topic,response\na,b,Hello,there\n", "found 4 cells; wanted 3"),
+        ("persona,topic,response\na,b,Hello,there\n", "column 1 has no name"),
         ("", "the file is empty"),
         ("persona,topic,response\na,b,\na,,Hello\n", "none of the 2 rows has a persona, a topic and a response"),
     ],
