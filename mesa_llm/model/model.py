@@ -63,7 +63,6 @@ class LLMModel(StagedModel):
     Attributes:
         scenario_class: Class of the scenario, which declares the parameters.
         option_defaults: Option common to all models → its default.
-        llm_roles: Names in `llm={NAME: …}` of language models that are no agent's, such as `judge`.
         changeable: Fields of the scenario that may change during a run, because the model reads them in every step or
             passes them on in `scenario_changed`.
         measures: Measure → what it is in words, with its unit (`Mean wage, in dollars`), for the titles of charts;
@@ -89,7 +88,6 @@ class LLMModel(StagedModel):
     scenario_class: ClassVar[type[LLMScenario]] = LLMScenario
     option_defaults: ClassVar[Mapping[str, Any]] = {}
     changeable: ClassVar[tuple[str, ...]] = ()
-    llm_roles: ClassVar[tuple[str, ...]] = ()
     measures: ClassVar[Mapping[str, str]] = {}
     judge_purposes: ClassVar[frozenset[str]] = frozenset({"judge"})
     instructions: str = "instructions.md"
@@ -367,7 +365,8 @@ class LLMModel(StagedModel):
         if self._memories:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
         if isinstance(self.llm, Mapping) and type(self).llm_of is LLMModel.llm_of:
-            require_names("llm=", self.llm.keys() - {*self.llm_roles}, self.agents, Mind)
+            others = {name for name in self.llm if str(name).islower()}  # purposes, such as `judge`, as `llm_for` takes them
+            require_names("llm=", self.llm.keys() - others, self.agents, Mind)
         require_names("allowances=", self.engine.allowances, self.agents, Mind)
         if type(self).instructions_text is not LLMModel.instructions_text or "instructions_text" in vars(self):
             known = " ".join(map(str, self.scenario.to_dict().values()))

@@ -273,7 +273,6 @@ class HerdModel(SocialModel):
     """
 
     scenario_class = HerdScenario
-    llm_roles = ("judge",)
     changeable = ("approval", "herding", "posts_per_step")
     scenario: HerdScenario
     user_class = HerdUser

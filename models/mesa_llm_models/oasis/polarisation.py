@@ -269,7 +269,6 @@ class PolarisationModel(SocialModel):
     """
 
     scenario_class = PolarisationScenario
-    llm_roles = ("judge",)
     judge_purposes = SocialModel.judge_purposes | {"judge_help"}
     n_users: ClassVar[int] = 40
     changeable = ("persuasion", "interval")
