@@ -365,7 +365,7 @@ class LLMModel(StagedModel):
         if self._memories:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
         if isinstance(self.llm, Mapping) and type(self).llm_of is LLMModel.llm_of:
-            others = {name for name in self.llm if str(name).islower()}  # purposes, such as `judge`, as `llm_for` takes them
+            others = {name for name in self.llm if str(name).islower()}  # purposes, such as `judge`; see `llm_for`
             require_names("llm=", self.llm.keys() - others, self.agents, Mind)
         require_names("allowances=", self.engine.allowances, self.agents, Mind)
         if type(self).instructions_text is not LLMModel.instructions_text or "instructions_text" in vars(self):

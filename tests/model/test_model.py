@@ -544,7 +544,7 @@ def test_braces_in_data_are_no_template() -> None:
             "llm= names 'LLMAgent', which is no agent's id",
         ),
         ({"allowances": {"payer": {"calls": 1}}}, "allowances= names 'payer'.*did you mean Payer"),
-        ({"llm": {"two": "mock/a", "*": "rule"}}, "llm= names 'two'.*classes are Payer"),
+        ({"llm": {"Two": "mock/a", "*": "rule"}}, "llm= names 'Two'.*classes are Payer"),
     ],
 )
 def test_a_misspelt_agent_or_class_does_not_fall_back_to_the_rest(option, fault) -> None:
