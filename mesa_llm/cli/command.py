@@ -17,8 +17,8 @@ import typer
 from typer.core import TyperGroup
 
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
-from mesa_llm.interrupts import interrupting
 from mesa_llm.llm.credentials import without_credentials
+from mesa_llm.llm.interrupts import interrupting
 from mesa_llm.text import printable
 
 if TYPE_CHECKING:

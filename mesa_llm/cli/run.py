@@ -26,7 +26,7 @@ from mesa_llm.model.quality import Rate, quality_texts, quality_warning
 from mesa_llm.model.recording import Recording
 from mesa_llm.records import Usage
 from mesa_llm.registry import find_models, require_listed
-from mesa_llm.runlog.comparison import Comparison
+from mesa_llm.runlog.comparison import LogComparison
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, none_succeeded, spreadsheet_cell
 
@@ -386,7 +386,7 @@ def replay_run(
     figures: dict[str, Any] = {}
     spoken: dict[str, Any] = {"as_json": is_quiet, "say": (lambda _: None) if is_quiet else say}
     with closing(model), closing(RunLog(recording.file, "read")) as recorded:
-        comparison = Comparison(recorded, model.runlog)
+        comparison = LogComparison(recorded, model.runlog)
 
         def compare(step: int) -> None:
             comparison.check_step(step)

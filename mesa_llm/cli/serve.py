@@ -18,10 +18,10 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from mesa_llm import child_process
 from mesa_llm.cli.command import app, exits, say, warn
 from mesa_llm.errors import BadReply, ConfigError
-from mesa_llm.interrupts import until_interrupted
+from mesa_llm.llm import child_process
+from mesa_llm.llm.interrupts import until_interrupted
 
 LOOK_AGAIN_S = 1.0
 """Seconds between two looks at the servers."""

@@ -25,8 +25,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mesa_llm.config import AgentConfig
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.prompts import Prompts
+from mesa_llm.errors import ConfigError
+from mesa_llm.prompts import FOLDER, WORDINGS, Prompts, wordings_of
 from mesa_llm.records import Observation, Request, ToolSpec
+from mesa_llm.text import suggestion
 
 PersonaForm = Literal["own", "sentence", "description", "first_person", "table"]
 """Form of what a prompt says about the agent: the model's own, one plain line, a description in the second person, the
@@ -503,3 +505,23 @@ def presented_observation(seen: Observation, presentation: Presentation) -> str:
     """Return the text of an observation in a presentation."""
     own = presentation.observation_form, presentation.observation_order, presentation.list_order
     return seen.text if own == ("own", "own", "own") else observation_text(seen.text, *own)
+
+
+def require_wording(kind: type[Any], wording: str) -> None:
+    """Check that there is a rewording of that name for a class, so that none runs in the original words by mistake.
+
+    Args:
+        kind: The class.
+        wording: Name of a folder in `variants`, or path of a folder.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    if os.sep in wording:
+        if not any(Path(wording).glob("*.md")):
+            raise ConfigError(f"wording={wording!r} is no folder with reworded prompts (*.md)")
+    elif wording and wording not in (names := wordings_of(kind)):
+        raise ConfigError(
+            f"{kind.__name__} has no wording {wording!r}{suggestion(wording, names)}; there are {', '.join(names)}, "
+            f"and each folder in {FOLDER}/{WORDINGS} beside the model's code; a path has a {os.sep!r} in it"
+        )

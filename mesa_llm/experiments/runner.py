@@ -21,11 +21,11 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from mesa_llm import child_process
-from mesa_llm.child_process import spawning
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError, Stopped
-from mesa_llm.interrupts import WorkerInterrupts, send_to_main_thread
+from mesa_llm.llm import child_process
+from mesa_llm.llm.child_process import spawning
+from mesa_llm.llm.interrupts import WorkerInterrupts, send_to_main_thread
 from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_for
 from mesa_llm.model.model import LLMModel
 

@@ -45,7 +45,7 @@ GIVE_UP_S = 180.0
 """Seconds of nothing but rejections after which requests fail at once in place of waiting for the next pause to end."""
 
 
-class Bound:
+class RateBound:
     """A bound of the pace, which is raised as long as that succeeds: fast, and by little near what has failed.
 
     Attributes:
@@ -140,8 +140,8 @@ class RateControl:
         self._requests = None if requests_per_min is None else PerMinute(requests_per_min)
         self._tokens = None if tokens_per_min is None else PerMinute(tokens_per_min)
         self.strays = 0.0
-        self._slot_bound = Bound(float(min(max_in_flight, START)), float(max_in_flight))
-        self._rate_bound = Bound(inf)
+        self._slot_bound = RateBound(float(min(max_in_flight, START)), float(max_in_flight))
+        self._rate_bound = RateBound(inf)
         self._has_rejected = self._is_trial = self._follows = False
         self._is_settled = self._is_known = True
         self._before, self._share_before = (self._slot_bound.value, inf), 0.0

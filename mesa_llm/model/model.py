@@ -20,7 +20,7 @@ from mesa_llm.engine.aliases import Aliases, aliases_of
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.opening import written_options
 from mesa_llm.engine.options import OnError, RunOptions, checked_options, option
-from mesa_llm.engine.presentation import AS_WRITTEN
+from mesa_llm.engine.presentation import AS_WRITTEN, require_wording
 from mesa_llm.engine.setup import require_names
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.errors import ConfigError
@@ -36,7 +36,7 @@ from mesa_llm.model.options import OPTIONS, constructor, given_by_name, require_
 from mesa_llm.model.quality import Rate, quality_of
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
-from mesa_llm.prompts import Prompts, find_prompt, require_no_template, require_wording
+from mesa_llm.prompts import Prompts, find_prompt, require_no_template
 from mesa_llm.records import ChatMessage, Decision, Failure, Usage
 from mesa_llm.runlog.light import LightLog
 from mesa_llm.runlog.log import RunLog

@@ -18,7 +18,7 @@ from mesa_llm.model.identity import class_named, located, missing_file, paramete
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.runlog.comparison import Comparison, are_alike
+from mesa_llm.runlog.comparison import LogComparison, are_alike
 from mesa_llm.runlog.layout import FORMAT, columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import DISTRIBUTION
@@ -219,7 +219,7 @@ class Recording:
         self.repeat(model)
         return model
 
-    def repeat(self, model: LLMModel) -> Comparison:
+    def repeat(self, model: LLMModel) -> LogComparison:
         """Step the rebuilt model of this run to its end, and compare what the log holds with what its replies give.
 
         A warning is logged if they differ. The model is what the replies give.
@@ -243,10 +243,10 @@ class Recording:
             )
         return comparison
 
-    def compare(self, model: LLMModel) -> Comparison:
+    def compare(self, model: LLMModel) -> LogComparison:
         """Do as `repeat`, and leave it to the caller to report what was found."""
         with closing(RunLog(self.file, "read")) as recorded:
-            comparison = Comparison(recorded, model.runlog)
+            comparison = LogComparison(recorded, model.runlog)
 
             def work() -> None:
                 while model.running and model.time < self.last_step:

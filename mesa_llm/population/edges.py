@@ -18,7 +18,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.population.files import Users
 from mesa_llm.population.networks import form_of, read_network
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.ties import WEIGHTS, Ties, matrix_ties, square_of, weight_of
+from mesa_llm.population.ties import WEIGHTS, TieList, matrix_ties, square_of, weight_of
 from mesa_llm.tables import (
     folded,
     kind_of,
@@ -168,7 +168,7 @@ def read_edges(
     return Follows(distinct, len(bad), len(edges) - len(others), len(others) - len(distinct), reason)
 
 
-def _require_zero(path: Path, ties: Ties, kind: str, users: Users | Sequence[Persona] | int) -> None:
+def _require_zero(path: Path, ties: TieList, kind: str, users: Users | Sequence[Persona] | int) -> None:
     """Check that rows are counted from 0.
 
     Raises:
@@ -213,7 +213,7 @@ def _key(names: Iterable[str]) -> Key:
     return key
 
 
-def _indices(ties: Ties, keys: Mapping[str, Key]) -> tuple[str, npt.NDArray[np.int64]]:
+def _indices(ties: TieList, keys: Mapping[str, Key]) -> tuple[str, npt.NDArray[np.int64]]:
     """Return the kind of name that matches most users, and the index of each name by its code.
 
     Of two that match equally many, names and ids go before row indices, which match by accident.
@@ -235,7 +235,7 @@ def _indices(ties: Ties, keys: Mapping[str, Key]) -> tuple[str, npt.NDArray[np.i
     return best[1], np.array(best[2], dtype=np.int64)
 
 
-def _is_header(ties: Ties, first: npt.NDArray[np.int64]) -> bool:
+def _is_header(ties: TieList, first: npt.NDArray[np.int64]) -> bool:
     """Check whether the first line is a header: words that name no users."""
     names = list(ties.names)
     words = [names[code] for code in ties.codes[:2]]
@@ -244,7 +244,7 @@ def _is_header(ties: Ties, first: npt.NDArray[np.int64]) -> bool:
 
 def _reason(
     path: Path,
-    ties: Ties,
+    ties: TieList,
     edges: npt.NDArray[np.int64],
     index: int,
     kind: str,
@@ -268,13 +268,13 @@ def _reason(
 # -- file formats
 
 
-def _listed(path: Path, encoding: str | None) -> Ties:
+def _listed(path: Path, encoding: str | None) -> TieList:
     """Read a table: two columns, or a matrix.
 
     Raises:
         ConfigError: If it is neither.
     """
-    ties = Ties()
+    ties = TieList()
     kind = kind_of(path)
     if kind in (".xlsx", ".xlsm"):
         records, comments = iter(_sheet_texts(path)), ""
@@ -301,7 +301,7 @@ def _listed(path: Path, encoding: str | None) -> Ties:
     return ties
 
 
-def _square(rows: Sequence[Sequence[str]]) -> Ties | None:
+def _square(rows: Sequence[Sequence[str]]) -> TieList | None:
     """Return the ties of a table that is a matrix; None if it is none.
 
     Args:
@@ -428,7 +428,9 @@ class _Columns:
         note = f"the first two of {len(cells)} columns are read, as follower and followee{what}"
         return cls(0, 1, 2 if has_weight else None, notes=(note,), n_cells=len(cells))
 
-    def add_to(self, ties: Ties, cells: Sequence[str], where: str, line: int, *, is_mutual: bool, offset: int) -> None:
+    def add_to(
+        self, ties: TieList, cells: Sequence[str], where: str, line: int, *, is_mutual: bool, offset: int
+    ) -> None:
         """Add the tie of a row.
 
         Args:

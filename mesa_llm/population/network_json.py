@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from mesa_llm.population.ties import NODE_NAMES, Ties, graph_ties, matrix_ties, weight_in
+from mesa_llm.population.ties import NODE_NAMES, TieList, graph_ties, matrix_ties, weight_in
 from mesa_llm.tables import decoded, folded
 
 
-def json_ties(content: bytes, path: Path, encoding: str | None) -> Ties | None:
+def json_ties(content: bytes, path: Path, encoding: str | None) -> TieList | None:
     """Read a network in JSON: node-link, adjacency, neighbours by name, or a matrix; None if it is a table."""
     document: Any = json.loads(decoded(content, path, encoding))
     if isinstance(document, list):
@@ -33,7 +33,7 @@ def json_ties(content: bytes, path: Path, encoding: str | None) -> Ties | None:
     return _neighbours(outer)
 
 
-def _json_lists(rows: Sequence[Any]) -> Ties | None:
+def _json_lists(rows: Sequence[Any]) -> TieList | None:
     """Read a list of lists: pairs, or a matrix; None if it is a list of objects."""
     if rows and all(isinstance(row, dict) and isinstance(row.get("data"), dict) for row in rows):  # Cytoscape
         nodes, links = ([row for row in rows if ("source" in row["data"]) == is_link] for is_link in (False, True))
@@ -50,7 +50,7 @@ def _json_lists(rows: Sequence[Any]) -> Ties | None:
             "it has lists that may be pairs, neighbours or rows of a matrix; wanted an object of lists by name, or "
             'objects with "source" and "target"'
         )
-    ties = Ties()
+    ties = TieList()
     for follower, followee, *weight in rows:
         ties.add(_text(follower), _text(followee), weight=weight[0] if weight else None)
     return ties
@@ -75,7 +75,7 @@ def _inner(item: Any) -> dict[str, Any]:
     return own | below
 
 
-def _node_link(graph: Mapping[str, Any], links: Sequence[Any]) -> Ties:
+def _node_link(graph: Mapping[str, Any], links: Sequence[Any]) -> TieList:
     """Read links between nodes, as networkx, D3, Cytoscape, vis.js, graphology and JSON Graph write them."""
     listed: Any = graph.get("nodes", [])
     named = [{"id": name, **_inner(node)} for name, node in listed.items()] if isinstance(listed, dict) else None
@@ -85,7 +85,7 @@ def _node_link(graph: Mapping[str, Any], links: Sequence[Any]) -> Ties:
     options = graph.get("options")
     kind = cast("dict[str, Any]", options).get("type") if isinstance(options, dict) else None
     directed = {"directed": True, "undirected": False}.get(str(kind), graph.get("directed"))
-    ties = Ties()
+    ties = TieList()
     if directed is None:
         ties.notes.append('the file does not say "directed": true, so its links have no direction')
     for link in map(_inner, links):
@@ -106,7 +106,7 @@ def _node_link(graph: Mapping[str, Any], links: Sequence[Any]) -> Ties:
     return ties
 
 
-def _neighbours(document: Mapping[str, Any]) -> Ties | None:
+def _neighbours(document: Mapping[str, Any]) -> TieList | None:
     """Read an object of the followees of each follower; None if it may be a table."""
     if not document or not all(isinstance(value, list | dict) for value in document.values()):
         return None
@@ -118,7 +118,7 @@ def _neighbours(document: Mapping[str, Any]) -> Ties | None:
         return None
     if lists and len(lists) < len(document):
         return None
-    ties = Ties(notes=["each name follows those listed under it, one way"])
+    ties = TieList(notes=["each name follows those listed under it, one way"])
     for follower, followees in document.items():
         for followee in followees:
             weight = followees[followee] if isinstance(followees, dict) else None

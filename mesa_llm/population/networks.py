@@ -16,7 +16,7 @@ from xml.etree.ElementTree import ParseError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.network_json import json_ties
-from mesa_llm.population.ties import Ties, graph_ties, matrix_ties, weight_of
+from mesa_llm.population.ties import TieList, graph_ties, matrix_ties, weight_of
 from mesa_llm.tables import decoded, kind_of
 
 MAX_GRAPH = 2**25
@@ -79,7 +79,7 @@ def form_of(path: Path, content: bytes) -> str:
     return kind if kind in READERS or kind in UNREAD else ""
 
 
-def read_network(path: Path, content: bytes, form: str, encoding: str | None = None) -> Ties | None:
+def read_network(path: Path, content: bytes, form: str, encoding: str | None = None) -> TieList | None:
     """Read the ties of a network; None if the file is a JSON table.
 
     Args:
@@ -119,7 +119,7 @@ def _require_plain(content: bytes) -> None:
         raise ValueError("it has a DOCTYPE, which may define entities; take it out")
 
 
-def _graphml(content: bytes, path: Path, encoding: str | None) -> Ties:
+def _graphml(content: bytes, path: Path, encoding: str | None) -> TieList:
     import networkx as nx
 
     _require_plain(content)
@@ -128,7 +128,7 @@ def _graphml(content: bytes, path: Path, encoding: str | None) -> Ties:
     return graph_ties(nx.read_graphml(BytesIO(content)))
 
 
-def _gexf(content: bytes, path: Path, encoding: str | None) -> Ties:
+def _gexf(content: bytes, path: Path, encoding: str | None) -> TieList:
     import networkx as nx
 
     _require_plain(content)
@@ -138,7 +138,7 @@ def _gexf(content: bytes, path: Path, encoding: str | None) -> Ties:
     return graph_ties(nx.read_gexf(BytesIO(old), version="1.2draft"))
 
 
-def _gml(content: bytes, path: Path, encoding: str | None) -> Ties:
+def _gml(content: bytes, path: Path, encoding: str | None) -> TieList:
     import networkx as nx
 
     text = decoded(content, path, encoding)
@@ -154,9 +154,9 @@ def _gml(content: bytes, path: Path, encoding: str | None) -> Ties:
     return graph_ties(graph)
 
 
-def _pajek(content: bytes, path: Path, encoding: str | None) -> Ties:
+def _pajek(content: bytes, path: Path, encoding: str | None) -> TieList:
     """Read a Pajek network: vertices counted from 1, arcs, edges, their lists, and matrices."""
-    ties, labels = Ties(), dict[str, str]()
+    ties, labels = TieList(), dict[str, str]()
     section, n, row = "", 0, 0
     relations: list[str] = []
     for line, text in enumerate(re.split(r"\r\n|\r|\n", decoded(content, path, encoding)), 1):
@@ -206,7 +206,7 @@ def _vertex(number: str, n: int, line: int) -> str:
     return str(index)
 
 
-def _name_by_labels(ties: Ties, labels: Mapping[str, str]) -> None:
+def _name_by_labels(ties: TieList, labels: Mapping[str, str]) -> None:
     """Name vertices by their labels, where each has its own; numbers are then their other names."""
     named = {number: label.strip() for number, label in labels.items() if label.strip()}
     if len(set(named.values())) == len(named) and all(name in named for name in ties.names):
@@ -217,7 +217,7 @@ def _name_by_labels(ties: Ties, labels: Mapping[str, str]) -> None:
 # -- matrices
 
 
-def _matrix_market(content: bytes, path: Path, encoding: str | None) -> Ties:
+def _matrix_market(content: bytes, path: Path, encoding: str | None) -> TieList:
     from scipy.io import mmread
 
     banner, *lines = content[:65536].decode("latin-1").splitlines()
@@ -230,7 +230,7 @@ def _matrix_market(content: bytes, path: Path, encoding: str | None) -> Ties:
     return matrix_ties(mmread(BytesIO(content), spmatrix=False))
 
 
-def _numpy(content: bytes, path: Path, encoding: str | None) -> Ties:
+def _numpy(content: bytes, path: Path, encoding: str | None) -> TieList:
     """Read an array: a square matrix, or two rows or columns of ends of ties."""
     import numpy as np
     from scipy.sparse import load_npz
@@ -251,13 +251,13 @@ def _numpy(content: bytes, path: Path, encoding: str | None) -> Ties:
         return _of_array(arrays[(chosen or arrays.files)[0]])
 
 
-def _of_array(values: Any) -> Ties:
+def _of_array(values: Any) -> TieList:
     import numpy as np
 
     if values.ndim == 2 and values.shape[0] == values.shape[1] != 2:
         return matrix_ties(values)
     if values.ndim == 2 and 2 in values.shape and values.shape != (2, 2) and np.issubdtype(values.dtype, np.integer):
-        ties = Ties()
+        ties = TieList()
         for follower, followee in (values if values.shape[1] == 2 else values.T).tolist():
             ties.add(str(follower), str(followee))
         return ties
@@ -267,9 +267,9 @@ def _of_array(values: Any) -> Ties:
 # -- lists of neighbours
 
 
-def _adjacency_list(content: bytes, path: Path, encoding: str | None) -> Ties:
+def _adjacency_list(content: bytes, path: Path, encoding: str | None) -> TieList:
     """Read lines of a follower and all its followees."""
-    ties = Ties(notes=["the first of each line follows all others on it, one way"])
+    ties = TieList(notes=["the first of each line follows all others on it, one way"])
     for line, text in enumerate(re.split(r"\r\n|\r|\n", decoded(content, path, encoding)), 1):
         own = text.partition("#")[0].strip()
         separator = next((sign for sign in "\t;," if sign in own), None)
@@ -279,7 +279,7 @@ def _adjacency_list(content: bytes, path: Path, encoding: str | None) -> Ties:
     return ties
 
 
-type NetworkReader = Callable[[bytes, Path, str | None], Ties | None]
+type NetworkReader = Callable[[bytes, Path, str | None], TieList | None]
 
 READERS: Mapping[str, tuple[str, NetworkReader]] = {
     ".graphml": ("GraphML", _graphml),

@@ -23,7 +23,7 @@ MAX_FOLLOWS = 10_000_000
 
 
 @dataclass(slots=True)
-class Ties:
+class TieList:
     """Ties between users, by their names in a file."""
 
     names: dict[str, int] = field(default_factory=dict[str, int])
@@ -98,9 +98,9 @@ def weight_in(attributes: Mapping[str, Any]) -> Any:
     return next((value for name, value in attributes.items() if folded(name) in WEIGHTS), None)
 
 
-def graph_ties(graph: Any) -> Ties:
+def graph_ties(graph: Any) -> TieList:
     """Return the edges of a networkx graph."""
-    ties = Ties()
+    ties = TieList()
     is_mutual = not graph.is_directed()
     for follower, followee, attributes in graph.edges(data=True):
         ties.add(str(follower), str(followee), weight=weight_in(attributes), is_mutual=is_mutual)
@@ -111,7 +111,7 @@ def graph_ties(graph: Any) -> Ties:
     return ties
 
 
-def matrix_ties(matrix: Any, names: Sequence[str] | None = None) -> Ties:
+def matrix_ties(matrix: Any, names: Sequence[str] | None = None) -> TieList:
     """Return the ties of a square matrix, in which the row follows the column.
 
     Args:
@@ -134,7 +134,7 @@ def matrix_ties(matrix: Any, names: Sequence[str] | None = None) -> Ties:
         raise ConfigError(f"found more than {MAX_FOLLOWS:,} follows in one file; split the file")
     n = int(matrix.shape[0])
     own_names = list(map(str, range(n))) if names is None else list(names)
-    ties = Ties()
+    ties = TieList()
     rows, columns = cells.coords
     if n > 2 and cells.nnz >= n - 1 and (bool((rows < columns).all()) or bool((rows > columns).all())):
         ties.notes.append("all ties stand on one side of the diagonal; if they have no direction, fill in the other")

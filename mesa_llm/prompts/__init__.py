@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.text import suggestion
 
 FOLDER = "prompts"
 """Name of the folder beside the code."""
@@ -220,26 +219,6 @@ def wordings_of(kind: type[Any]) -> list[str]:
     """
     places = [Path(folder) / WORDINGS for folder in _folders(kind)]
     return sorted({one.name for place in places if place.is_dir() for one in place.iterdir() if any(one.glob("*.md"))})
-
-
-def require_wording(kind: type[Any], wording: str) -> None:
-    """Check that there is a rewording of that name for a class, so that none runs in the original words by mistake.
-
-    Args:
-        kind: The class.
-        wording: Name of a folder in `variants`, or path of a folder.
-
-    Raises:
-        ConfigError: If there is none.
-    """
-    if os.sep in wording:
-        if not any(Path(wording).glob("*.md")):
-            raise ConfigError(f"wording={wording!r} is no folder with reworded prompts (*.md)")
-    elif wording and wording not in (names := wordings_of(kind)):
-        raise ConfigError(
-            f"{kind.__name__} has no wording {wording!r}{suggestion(wording, names)}; there are {', '.join(names)}, "
-            f"and each folder in {FOLDER}/{WORDINGS} beside the model's code; a path has a {os.sep!r} in it"
-        )
 
 
 def templates_in(kind: type[Any], wording: str) -> set[str]:

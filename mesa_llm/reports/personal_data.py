@@ -23,7 +23,7 @@ PERSONAL_COLUMNS = re.compile(
 """Names of columns that hold data about persons."""
 
 
-class Kind(NamedTuple):
+class PersonalKind(NamedTuple):
     """A kind of personal data."""
 
     name: str
@@ -143,12 +143,12 @@ def _is_place(found: str) -> bool:
 
 _START, _END = r"(?<![\w.,/-])", r"(?![\w-]|[.,]\d)"
 
-EMAIL = Kind(
+EMAIL = PersonalKind(
     "e-mail address", re.compile(r"[\w.+-]+(?:@|\[at\]| \(at\) )[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}\b"), _any, _AT
 )
 _DATE = re.compile(r"\d{2}[-/ .]\d{2}[-/ .]\d{4}")
 
-PHONE = Kind(
+PHONE = PersonalKind(
     "phone number",
     re.compile(
         r"(?<![\w.,])(?:(?:\+\d|\(0\d|\(\+\d|0\d)[\d ()/-]{7,18}\d(?!\w|[.,]\d)|\+\d{1,3}(?:\.\d{2,4}){2,5}(?![\w.])"
@@ -159,7 +159,7 @@ PHONE = Kind(
 )
 
 _DIGITS = (
-    Kind(
+    PersonalKind(
         "bank account (IBAN)",
         re.compile(
             r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,4})?(?!"
@@ -167,7 +167,7 @@ _DIGITS = (
         ),
         is_iban,
     ),
-    Kind(
+    PersonalKind(
         "payment card",
         re.compile(
             rf"{_START}(?:3[47]\d{{2}}[ -]?\d{{6}}[ -]?\d{{5}}|[3-6]\d{{3}}(?:[ -]?\d{{4}}){{3}}(?:\d{{1,3}})?)"
@@ -175,35 +175,39 @@ _DIGITS = (
         ),
         has_luhn,
     ),
-    Kind(
+    PersonalKind(
         "US social security number",
         re.compile(rf"{_START}(?!000|666|9)\d{{3}}-(?!00)\d{{2}}-(?!0000)\d{{4}}{_END}"),
         _any,
     ),
-    Kind("US social security number", re.compile(r"(?i:ssn|social security)\D{0,20}\d{9}\b"), _any),
-    Kind("Swiss insurance number", re.compile(rf"{_START}756\.?\d{{4}}\.?\d{{4}}\.?\d{{2}}{_END}"), _is_ahv),
-    Kind(
+    PersonalKind("US social security number", re.compile(r"(?i:ssn|social security)\D{0,20}\d{9}\b"), _any),
+    PersonalKind("Swiss insurance number", re.compile(rf"{_START}756\.?\d{{4}}\.?\d{{4}}\.?\d{{2}}{_END}"), _is_ahv),
+    PersonalKind(
         "UK insurance number",
         re.compile(r"\b(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]\b"),
         _any,
     ),
-    Kind("Italian tax code", re.compile(r"\b[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]\b", re.IGNORECASE), _any),
-    Kind("Spanish identity number", re.compile(r"\b\d{8}-?[A-HJ-NP-TV-Z]\b"), _is_dni),
-    Kind(
+    PersonalKind(
+        "Italian tax code", re.compile(r"\b[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]\b", re.IGNORECASE), _any
+    ),
+    PersonalKind("Spanish identity number", re.compile(r"\b\d{8}-?[A-HJ-NP-TV-Z]\b"), _is_dni),
+    PersonalKind(
         "French insurance number",
         re.compile(rf"{_START}[12] ?\d{{2}} ?(?:0\d|1[0-2]) ?(?:\d{{2}}|2[AB]) ?\d{{3}} ?\d{{3}} ?\d{{2}}{_END}"),
         _is_nir,
     ),
-    Kind("Polish identity number", re.compile(rf"{_START}\d{{11}}{_END}"), _is_pesel),
-    Kind("Brazilian tax number", re.compile(rf"{_START}\d{{3}}\.\d{{3}}\.\d{{3}}-\d{{2}}{_END}"), _is_cpf),
-    Kind(
+    PersonalKind("Polish identity number", re.compile(rf"{_START}\d{{11}}{_END}"), _is_pesel),
+    PersonalKind("Brazilian tax number", re.compile(rf"{_START}\d{{3}}\.\d{{3}}\.\d{{3}}-\d{{2}}{_END}"), _is_cpf),
+    PersonalKind(
         "Chinese identity number",
         re.compile(rf"{_START}[1-9]\d{{5}}(?:19|20)\d{{2}}(?:0[1-9]|1[0-2])\d{{5}}[\dXx]{_END}"),
         _is_chinese_id,
     ),
-    Kind("Indian identity number", re.compile(rf"{_START}[2-9]\d{{3}}[ -]\d{{4}}[ -]\d{{4}}{_END}"), _is_aadhaar),
-    Kind("Canadian insurance number", re.compile(rf"{_START}\d{{3}}-\d{{3}}-\d{{3}}{_END}"), has_luhn),
-    Kind(
+    PersonalKind(
+        "Indian identity number", re.compile(rf"{_START}[2-9]\d{{3}}[ -]\d{{4}}[ -]\d{{4}}{_END}"), _is_aadhaar
+    ),
+    PersonalKind("Canadian insurance number", re.compile(rf"{_START}\d{{3}}-\d{{3}}-\d{{3}}{_END}"), has_luhn),
+    PersonalKind(
         "Nordic identity number",
         re.compile(rf"{_START}(?:\d{{2}})?(?:[0-2]\d|3[01])(?:0[1-9]|1[0-2])\d{{2}}[-+A]\d{{3}}[\dA-Y]{_END}"),
         _any,
@@ -212,7 +216,7 @@ _DIGITS = (
 
 NUMBERS = (
     *[kind._replace(sign=_SIX_DIGITS) for kind in _DIGITS],
-    Kind(
+    PersonalKind(
         "IP address",
         re.compile(
             r"(?<![\w.:-])(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,6})(?!"
@@ -221,7 +225,7 @@ NUMBERS = (
         _is_public_ip,
         _NUMBERS_OF_ADDRESSES,
     ),
-    Kind(
+    PersonalKind(
         "hardware address",
         re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![\w:-])"),
         _any,
@@ -231,22 +235,22 @@ NUMBERS = (
 """Numbers whose form or check digit hardly anything else has."""
 
 PLACES = (
-    Kind(
+    PersonalKind(
         "GPS position",
         re.compile(r"(?<![\d.,] )(?<![\d.,])-?\d{1,2}\.\d{4,}[,;] ?-?\d{1,3}\.\d{4,}(?! ?[,;]|\d)"),
         _is_place,
     ),
-    Kind(
+    PersonalKind(
         "GPS position",
         re.compile(r"\d{1,2}° ?\d{1,2}['′’] ?[\d.]{0,8}[\"″”]? ?[NSns]\b|\bgeo:-?\d|-?\d{1,3}\.\d{3,}° ?[NSEW]"),
         _any,
     ),
-    Kind(
+    PersonalKind(
         "GPS position",
         re.compile(r"(?i:\b(?:lat(?:itude)?|lon(?:gitude)?|lng)\b)[\"']?\s{0,2}[:=]\s{0,2}-?\d{1,3}\.\d{3,}"),
         _any,
     ),
-    Kind(
+    PersonalKind(
         "postal address",
         re.compile(
             r"\b\d{1,5}[a-z]?,? (?:[A-Z][\w'.-]+ ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulev"
@@ -254,7 +258,7 @@ PLACES = (
         ),
         _any,
     ),
-    Kind(
+    PersonalKind(
         "postal address",
         re.compile(
             r"\b[A-ZÄÖÜ][\wäöüß.-]*(?:[sS]tra(?:ß|ss)e|[sS]tr\.|gasse|[wW]eg|[pP]latz|[aA]llee|straat|laan|gat"
@@ -262,7 +266,7 @@ PLACES = (
         ),
         _any,
     ),
-    Kind(
+    PersonalKind(
         "postal address",
         re.compile(
             r"\b\d{1,4}(?: ?(?:bis|ter))?,? (?:rue|avenue|boulevard|place|chemin|impasse|quai) (?:de |du |des "
@@ -270,7 +274,7 @@ PLACES = (
         ),
         _any,
     ),
-    Kind(
+    PersonalKind(
         "postal address",
         re.compile(
             r"\b(?:Calle|Avenida|Via|Viale|Piazza|Rua|Plaza) (?:[A-Zdel]\w* ){0,3}[A-Z]\w+,? (?:n[.º°] ?)?\d"
@@ -278,12 +282,12 @@ PLACES = (
         ),
         _any,
     ),
-    Kind(
+    PersonalKind(
         "postal address",
         re.compile(r"\b[A-Z][a-z]+, [A-Z]{2} \d{5}(?:-\d{4})?\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b"),
         _any,
     ),
-    Kind(
+    PersonalKind(
         "date of birth",
         re.compile(
             r"(?i:\b(?:born(?: on)?|birth ?(?:day|date)|date of birth|d\.?o\.?b\.?|geboren(?: am)?|geb\.|née? "
@@ -296,7 +300,7 @@ PLACES = (
 """Where a person lives or was, and since when."""
 
 
-def found_of(kinds: tuple[Kind, ...], text: str) -> Iterator[tuple[str, str, int]]:
+def found_of(kinds: tuple[PersonalKind, ...], text: str) -> Iterator[tuple[str, str, int]]:
     """Yield the kind, the text and the index of personal data of some kinds."""
     places: dict[re.Pattern[str] | None, list[tuple[int, int]]] = {None: [(0, len(text))]}
     for kind in kinds:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import BatchIntent, Usage
+from mesa_llm.runlog.queries import BATCHES, batches_in, open_in
 from mesa_llm.text import counted
 
 if TYPE_CHECKING:
     from mesa_llm.runlog.log import RunLog
-    from mesa_llm.runlog.queries import Queries
-
-BATCHES = "batches"
-"""Manifest key: the batches of a run, in the order in which they were created."""
 
 
 class OpenBatches:
@@ -36,7 +33,7 @@ class OpenBatches:
         self._batches = batches_in(runlog.manifest)
         self._open: dict[tuple[str, str], str] = {}  # address and key → id
         self._intents: dict[tuple[str, str], dict[str, Any]] = {}  # the same → batch whose id is not known
-        for place, batch in _open_in(self._batches, runlog).items():
+        for place, batch in open_in(self._batches, runlog).items():
             if "id" in batch:
                 self._open[place] = batch["id"]
             else:
@@ -167,53 +164,8 @@ def keys_in_batches(runlog: RunLog) -> frozenset[str]:
     """Return the keys of requests in batches that are not collected yet; none if differing requests may be sent."""
     if runlog.path is None or runlog.mode != "record" or runlog.may_differ:
         return frozenset()
-    return frozenset(key for _, key in _open_in(batches_in(runlog.manifest), runlog))
-
-
-def taken_by_batches(runlog: Queries) -> dict[str, Usage]:
-    """Return, by model, what the requests are taken to cost that are in batches and have no recorded reply."""
-    found: dict[str, Usage] = {}
-    n_open: dict[int, int] = {}
-    batches = batches_in(runlog.manifest)
-    for batch in _open_in(batches, runlog).values():
-        n_open[id(batch)] = n_open.get(id(batch), 0) + 1
-    for batch in (batch for batch in batches if id(batch) in n_open):
-        share = n_open[id(batch)] / max(len(batch["keys"]), 1)
-        taken = cast("dict[str, dict[str, Any]]", batch.get("taken")) or {"": {}}
-        for index, (model, fields) in enumerate(taken.items()):
-            n_tokens, dollars = (float(fields.get(name) or 0) for name in ("prompt_tokens", "dollars"))
-            requests = 0 if index else n_open[id(batch)]
-            used = Usage(prompt_tokens=round(share * n_tokens), dollars=share * dollars, requests=requests)
-            found[model] = found.get(model, Usage()) + used
-    return found
-
-
-def batches_in(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the batches of a manifest, which may be damaged.
-
-    Each has an id, an address (`at`) and a number of requests and, until it is collected, the keys of these. While a
-    batch is being created it has, in place of the id, a `mark` and the time in seconds since 1970 (`since`).
-    """
-    recorded = manifest.get(BATCHES)
-    batches = cast("list[Any]", recorded) if isinstance(recorded, list) else []
-    return [cast("dict[str, Any]", batch) for batch in batches if _is_batch(batch)]
-
-
-def _is_batch(batch: object) -> bool:
-    fields = cast("dict[str, Any]", batch) if isinstance(batch, dict) else {}
-    is_named = isinstance(fields.get("id"), str) or (
-        isinstance(fields.get("mark"), str) and isinstance(fields.get("since"), int | float)
-    )
-    has_keys = isinstance(fields.get("keys", []), list) and isinstance(fields.get("taken", {}), dict)
-    return is_named and has_keys and isinstance(fields.get("at"), str) and isinstance(fields.get("requests"), int)
+    return frozenset(key for _, key in open_in(batches_in(runlog.manifest), runlog))
 
 
 def _name_of(batch: Mapping[str, Any]) -> str:
     return str(batch.get("id", batch.get("mark")))
-
-
-def _open_in(batches: Sequence[dict[str, Any]], runlog: Queries) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return address and key of each request without a recorded reply → the last batch that holds it."""
-    found = {(batch["at"], str(key)): batch for batch in batches for key in batch.get("keys", ())}
-    recorded = runlog.recorded_keys() if found else frozenset[str]()
-    return {place: batch for place, batch in found.items() if place[1] not in recorded}

@@ -98,7 +98,7 @@ class Difference:
         return f"{', '.join(parts)}: recorded {self.recorded}, now {self.now}"
 
 
-class Comparison:
+class LogComparison:
     """Compares a run log, step by step, with a replay of it.
 
     Attributes:

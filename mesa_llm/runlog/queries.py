@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from mesa_llm._deprecated import FAILURES, with_current_names
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
-from mesa_llm.runlog.batches import taken_by_batches
 from mesa_llm.runlog.compact import RECORDED_ON
 from mesa_llm.runlog.database import Database, Mode
 from mesa_llm.runlog.layout import columns
@@ -43,6 +42,9 @@ _FACTS = {
     "steps": "measures",
 }
 """Table → columns covered by the digest."""
+
+BATCHES = "batches"
+"""Manifest key: the batches of a run, in the order in which they were created."""
 
 
 class Queries(Database):
@@ -416,3 +418,48 @@ def value_of(stored: Any) -> Any:
         return loaded(stored) if isinstance(stored, str) else stored
     except ValueError:
         return stored
+
+
+def taken_by_batches(runlog: Queries) -> dict[str, Usage]:
+    """Return, by model, what the requests are taken to cost that are in batches and have no recorded reply."""
+    found: dict[str, Usage] = {}
+    n_open: dict[int, int] = {}
+    batches = batches_in(runlog.manifest)
+    for batch in open_in(batches, runlog).values():
+        n_open[id(batch)] = n_open.get(id(batch), 0) + 1
+    for batch in (batch for batch in batches if id(batch) in n_open):
+        share = n_open[id(batch)] / max(len(batch["keys"]), 1)
+        taken = cast("dict[str, dict[str, Any]]", batch.get("taken")) or {"": {}}
+        for index, (model, fields) in enumerate(taken.items()):
+            n_tokens, dollars = (float(fields.get(name) or 0) for name in ("prompt_tokens", "dollars"))
+            requests = 0 if index else n_open[id(batch)]
+            used = Usage(prompt_tokens=round(share * n_tokens), dollars=share * dollars, requests=requests)
+            found[model] = found.get(model, Usage()) + used
+    return found
+
+
+def batches_in(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the batches of a manifest, which may be damaged.
+
+    Each has an id, an address (`at`) and a number of requests and, until it is collected, the keys of these. While a
+    batch is being created it has, in place of the id, a `mark` and the time in seconds since 1970 (`since`).
+    """
+    recorded = manifest.get(BATCHES)
+    batches = cast("list[Any]", recorded) if isinstance(recorded, list) else []
+    return [cast("dict[str, Any]", batch) for batch in batches if _is_batch(batch)]
+
+
+def open_in(batches: Sequence[dict[str, Any]], runlog: Queries) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return address and key of each request without a recorded reply → the last batch that holds it."""
+    found = {(batch["at"], str(key)): batch for batch in batches for key in batch.get("keys", ())}
+    recorded = runlog.recorded_keys() if found else frozenset[str]()
+    return {place: batch for place, batch in found.items() if place[1] not in recorded}
+
+
+def _is_batch(batch: object) -> bool:
+    fields = cast("dict[str, Any]", batch) if isinstance(batch, dict) else {}
+    is_named = isinstance(fields.get("id"), str) or (
+        isinstance(fields.get("mark"), str) and isinstance(fields.get("since"), int | float)
+    )
+    has_keys = isinstance(fields.get("keys", []), list) and isinstance(fields.get("taken", {}), dict)
+    return is_named and has_keys and isinstance(fields.get("at"), str) and isinstance(fields.get("requests"), int)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import ConfigError
-from mesa_llm.llm.batches.waiting import Clock
+from mesa_llm.llm.batches.waiting import BatchClock
 from tests.batch_server import CUT, ELSEWHERE, BatchServer
 from tests.honest_reply import completion
 from tests.pot import PotModel
@@ -28,7 +28,7 @@ PROVIDERS = ("openai", "anthropic")
 Prepare = Callable[[BatchServer], None]
 
 
-class FastClock(Clock):
+class FastClock(BatchClock):
     """A clock on which any wait is over at once."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class FastClock(Clock):
 def clock(monkeypatch: pytest.MonkeyPatch) -> FastClock:
     """Give batches a clock on which they wait for nothing."""
     fast = FastClock()
-    monkeypatch.setattr(Clock, "of_batches", fast)
+    monkeypatch.setattr(BatchClock, "of_batches", fast)
     return fast
 
 

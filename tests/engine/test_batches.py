@@ -17,7 +17,7 @@ import pytest
 from mesa_llm import AgentDesign, BudgetExceeded, ConfigError, RunLog, ScriptedLLM
 from mesa_llm.errors import Stopped
 from mesa_llm.records import Reply, Request, ToolCall
-from mesa_llm.runlog.batches import batches_in
+from mesa_llm.runlog.queries import batches_in
 from tests.batch_server import Batch, BatchServer
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion

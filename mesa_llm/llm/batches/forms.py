@@ -17,7 +17,7 @@ from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.protocol import BatchGone, BatchState, lost
-from mesa_llm.llm.batches.results import Results, response_of
+from mesa_llm.llm.batches.results import BatchLines, response_of
 from mesa_llm.llm.batches.waiting import patiently
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.errors import detail_of
@@ -93,7 +93,7 @@ class OpenAIBatches:
 
     async def _keys_in(self, file_id: str) -> frozenset[str]:
         """Return the ids of the requests in a file; none if this account may not read it."""
-        requests = Results()
+        requests = BatchLines()
         with suppress(ConfigError, Refused):
             content = await self.http.file(f"/files/{quote(file_id)}/content")
             requests.read(content or b"", lambda line: Response(200, None, b""))
@@ -109,12 +109,12 @@ class OpenAIBatches:
         n_lines = n_done if total else None if status == "completed" else 0
         return BatchState(n_done, total, is_over, batch, n_lines)
 
-    async def results(self, batch_id: str, state: BatchState) -> Results | MesaLLMError:
+    async def results(self, batch_id: str, state: BatchState) -> BatchLines | MesaLLMError:
         """Fetch the files of responses and of errors, as far as they are there; see `BatchForm`."""
         batch = state.document
         if batch.get("status") == "failed":
             return self._failure(batch_id, batch)
-        results = Results()
+        results = BatchLines()
         for name in ("output_file_id", "error_file_id"):
             if isinstance(file_id := batch.get(name), str) and file_id:
                 results.read(await self.http.file(f"/files/{quote(file_id)}/content") or b"", self._response)
@@ -219,9 +219,9 @@ class AnthropicBatches:
         n_done = total - counts.get("processing", 0)
         return BatchState(n_done, total, is_over, batch, n_done if total else None)
 
-    async def results(self, batch_id: str, state: BatchState) -> Results:
+    async def results(self, batch_id: str, state: BatchState) -> BatchLines:
         """Fetch the results, from the address of the batch, whatever address it names; see `BatchForm`."""
-        results = Results()
+        results = BatchLines()
         results.read(await self.http.file(f"/batches/{batch_id}/results") or b"", self._response)
         return results
 

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError
 from mesa_llm.llm.address import Address
 from mesa_llm.llm.batches.protocol import BatchGone, MaybeCreated
-from mesa_llm.llm.batches.waiting import Clock, patiently
+from mesa_llm.llm.batches.waiting import BatchClock, patiently
 from mesa_llm.llm.credentials import without_secrets
 from mesa_llm.llm.openai.connection import Response, send
 from mesa_llm.llm.openai.errors import detail_in, trouble
@@ -213,7 +213,7 @@ class BatchHTTP:
                     raise
                 asked_s = error.retry_after_s if isinstance(error, RateLimited) else None
                 logger.info("%s", error)
-            await Clock.of_batches.sleep(random.uniform(wait_s / 2, wait_s) if asked_s is None else asked_s)
+            await BatchClock.of_batches.sleep(random.uniform(wait_s / 2, wait_s) if asked_s is None else asked_s)
             wait_s = min(2 * wait_s, MAX_WAIT_S)
 
     async def _send(self, path: str, body: bytes | None, headers: Mapping[str, str], max_bytes: int) -> Response:

@@ -18,7 +18,7 @@ _KEY = re.compile(rb'"custom_id"\s*:\s*"([^"\\]{1,200})"')
 """The id in a line that is too long to be read."""
 
 
-class Results:
+class BatchLines:
     """What the files of a batch say of its requests: the first good response to each, else its first error.
 
     Attributes:

@@ -29,7 +29,7 @@ from mesa_llm.llm.batches.protocol import (
     MaybeCreated,
     lost,
 )
-from mesa_llm.llm.batches.waiting import FIRST_LOOK_S, BatchedDecision, Clock, patiently, waits
+from mesa_llm.llm.batches.waiting import FIRST_LOOK_S, BatchClock, BatchedDecision, patiently, waits
 from mesa_llm.llm.budget import Bill
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.records import BatchIntent, Reply, Request, Usage
@@ -330,10 +330,10 @@ class BatchStage:
         """
         if form.in_progress:
             while form.in_progress:
-                await Clock.of_batches.sleep(FIRST_LOOK_S)
+                await BatchClock.of_batches.sleep(FIRST_LOOK_S)
             await self._answer(form, lines, None, n_waits)
             return
-        await Clock.of_batches.sleep(min(FIRST_WAIT_S * 2.0**n_waits, LONGEST_WAIT_S))
+        await BatchClock.of_batches.sleep(min(FIRST_WAIT_S * 2.0**n_waits, LONGEST_WAIT_S))
         half = (len(lines) + 1) // 2
         for part in filter(None, (lines[:half], lines[half:])):
             await self._answer(form, part, None, n_waits + 1)

@@ -19,10 +19,10 @@ LOOK_GROWTH = 1.5
 """Factor by which that time grows from one look to the next."""
 
 
-class Clock:
+class BatchClock:
     """The clock that batches wait by, which take up to a day."""
 
-    of_batches: ClassVar[Clock]
+    of_batches: ClassVar[BatchClock]
     """The one of this process."""
 
     def now(self) -> float:
@@ -34,7 +34,7 @@ class Clock:
         await asyncio.sleep(seconds)
 
 
-Clock.of_batches = Clock()
+BatchClock.of_batches = BatchClock()
 
 
 async def patiently(for_s: float | None = None) -> AsyncGenerator[bool]:
@@ -43,7 +43,7 @@ async def patiently(for_s: float | None = None) -> AsyncGenerator[bool]:
     Args:
         for_s: Seconds for which to look; None: `LOOKS_FOR_S`.
     """
-    clock, pause_s = Clock.of_batches, FIRST_LOOK_S
+    clock, pause_s = BatchClock.of_batches, FIRST_LOOK_S
     end = clock.now() + (LOOKS_FOR_S if for_s is None else for_s)
     while clock.now() < end:
         yield False

@@ -33,8 +33,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
 
-from mesa_llm import child_process
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm import child_process
 from mesa_llm.llm.certificates import share_certificates
 from mesa_llm.llm.local.profile import SMALLEST, Profile, WeightsSource
 

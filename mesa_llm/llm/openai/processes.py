@@ -20,8 +20,8 @@ from itertools import count
 from typing import NoReturn
 from weakref import WeakKeyDictionary
 
-from mesa_llm import child_process
 from mesa_llm.errors import BadReply, ConfigError
+from mesa_llm.llm import child_process
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.client_process import Frames, Kind
 from mesa_llm.llm.openai.connection import Response

@@ -16,8 +16,8 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any, cast
 
-from mesa_llm import child_process
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm import child_process
 from mesa_llm.model.identity import class_named, parameter_as_json
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
@@ -143,7 +143,7 @@ def main(file: str, build_s: int, build_bytes: int, *own_paths: str) -> None:
         file: The run log.
         build_s: Maximum processor time, in seconds.
         build_bytes: Maximum memory, in bytes.
-        *own_paths: Where the user's own modules are, if any; see `mesa_llm.child_process`.
+        *own_paths: Where the user's own modules are, if any; see `mesa_llm.llm.child_process`.
     """
     sys.path += own_paths
     with closing(RunLog(file, "read")) as log:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.llm.batches.protocol import BatchState
-from mesa_llm.llm.batches.results import Results
+from mesa_llm.llm.batches.results import BatchLines
 from mesa_llm.llm.batches.stage import Batched, BatchStage, post
 from mesa_llm.llm.batches.waiting import waits
 from mesa_llm.llm.openai.connection import Response
@@ -41,8 +41,8 @@ class Echo:
         n = len(self.sent[int(batch_id)])
         return BatchState(n, n, True, {})
 
-    async def results(self, batch_id: str, state: BatchState) -> Results:
-        results = Results()
+    async def results(self, batch_id: str, state: BatchState) -> BatchLines:
+        results = BatchLines()
         results.of = {key: Response(200, None, body.encode()) for key, body in reversed(self.sent[int(batch_id)])}
         return results
 

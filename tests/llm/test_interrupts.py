@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.interrupts import ENDING, WorkerInterrupts, interrupting, until_interrupted
+from mesa_llm.llm.interrupts import ENDING, WorkerInterrupts, interrupting, until_interrupted
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 SAFE_PATH = "PYTHONSAFEPATH"
 """Variable that keeps Python from looking for modules in the working directory or beside a script."""
 
-OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 """Folder that this library is imported from."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mesa_llm import child_process
+from mesa_llm.llm import child_process
 from tests.faulty_server import FaultyServer
 
 MARK = "import os, sys\nopen(os.environ['MARKS'], 'a').write(f'{__name__} {sys.orig_argv}\\n')\nos._exit(7)\n"
