@@ -34,9 +34,6 @@ MIN_RANDOM = 24
 MIN_HEX = 32
 """The same for one of hexadecimal digits, which has less in each."""
 
-MAX_RANDOM = 512
-"""Maximum number of characters of a random string; longer ones are content in base64."""
-
 RANDOM = "long random string"
 """Kind of what may be a key of any provider, or a hash."""
 

@@ -28,9 +28,6 @@ MALFORMED = "malformed_call"
 UNENDED = frozenset({CUT, FILTERED, DECLINED, INTERRUPTED, MALFORMED})
 """Endings of replies that are no decisions."""
 
-PLAIN = frozenset({"stop", "tool_calls"})
-"""Endings of nearly all replies, which need no second look."""
-
 _WORDS: Mapping[str, frozenset[str]] = {
     FILTERED: frozenset(
         {
