@@ -26,9 +26,9 @@ import numpy.typing as npt
 from thresholds import Threshold, table
 
 from mesa_llm import AgentDesign, ScriptedLLM
-from mesa_llm.experiments.audit.claim import level_of
-from mesa_llm.experiments.audit.dimensions import Perturbation, Setting, plan_for
-from mesa_llm.experiments.audit.verdict import stability
+from mesa_llm.experiments.audits.claim import level_of
+from mesa_llm.experiments.audits.dimensions import Perturbation, Setting, plan_for
+from mesa_llm.experiments.audits.verdict import stability
 from mesa_llm.records import Request
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 

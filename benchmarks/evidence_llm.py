@@ -11,7 +11,7 @@ from typing import Any
 from evidence_measured import MODELS
 from evidence_record import LLMClaim
 
-from mesa_llm.experiments.benchmark import find_tasks
+from mesa_llm.experiments.benchmarks import find_tasks
 from mesa_llm_models.cognitive_biases.scores import published as heat_map
 from mesa_llm_models.compost.task import EXAGGERATION
 from mesa_llm_models.emotionbench.scores import Published

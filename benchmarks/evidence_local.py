@@ -20,7 +20,7 @@ from typing import Any
 from evidence_local_measured import MEASUREMENTS
 
 import mesa_llm
-from mesa_llm.experiments.recordings import LOCAL_LLMS
+from mesa_llm.experiments.runs.recordings import LOCAL_LLMS
 
 READINGS = Path(__file__).with_name("evidence_local.json")
 

@@ -13,18 +13,18 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from mesa_llm.engine.access import Access
-from mesa_llm.experiments.audit import DIMENSIONS, audit, read_claims
-from mesa_llm.experiments.audit.claim import claim_from
-from mesa_llm.experiments.audit.findings import ClaimFindings
-from mesa_llm.experiments.audit.probes import AwarenessJob, awareness_of
-from mesa_llm.experiments.benchmark import Task, find_task
-from mesa_llm.experiments.benchmark.cross import cross
-from mesa_llm.experiments.benchmark.report import result_of
-from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRuns
+from mesa_llm.experiments.audits import DIMENSIONS, audit, read_claims
+from mesa_llm.experiments.audits.claim import claim_from
+from mesa_llm.experiments.audits.findings import ClaimFindings
+from mesa_llm.experiments.audits.probes import AwarenessJob, awareness_of
+from mesa_llm.experiments.benchmarks import Task, find_task
+from mesa_llm.experiments.benchmarks.cross import cross
+from mesa_llm.experiments.benchmarks.report import result_of
+from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRuns
 from mesa_llm.experiments.persona import persona_contrast
-from mesa_llm.experiments.runner import Stop
-from mesa_llm.experiments.study import StudySetup, cell_text, find_study
-from mesa_llm.experiments.sweep import SweepJob, sweep
+from mesa_llm.experiments.runs.runner import Stop
+from mesa_llm.experiments.runs.study import StudySetup, cell_text, find_study
+from mesa_llm.experiments.runs.sweep import SweepJob, sweep
 from mesa_llm.model.identity import class_named, name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate

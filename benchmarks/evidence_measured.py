@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from evidence_record import Claim, Reading, Readings, Study
 
-from mesa_llm.experiments.benchmark import find_task, mean_absolute_error
+from mesa_llm.experiments.benchmarks import find_task, mean_absolute_error
 from mesa_llm.worlds.auction import score_bidders
 from mesa_llm_models.auction_arena.model import AuctionArena
 from mesa_llm_models.auction_arena.scores import tournament

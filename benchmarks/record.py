@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm import MesaLLMError
-from mesa_llm.experiments.recordings import RecordedRun, declared_runs, figures_of
+from mesa_llm.experiments.runs.recordings import RecordedRun, declared_runs, figures_of
 from mesa_llm.registry import ModelEntry
 
 ROOT = Path(__file__).resolve().parents[1]

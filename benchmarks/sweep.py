@@ -21,7 +21,7 @@ from mock_server import Behaviour, mock_server
 from thresholds import Threshold, table
 
 from mesa_llm import Endpoint
-from mesa_llm.experiments.sweep import sweep
+from mesa_llm.experiments.runs.sweep import sweep
 from mesa_llm_models.social.model import SocialModel
 
 N_RUNS, STEPS, AGENTS = 24, 60, 100

@@ -36,7 +36,7 @@ from thresholds import Threshold, figure_text, table
 from workload_ours import steps
 
 from mesa_llm import Access, LLMModel
-from mesa_llm.experiments.benchmark import Task, find_task, find_tasks
+from mesa_llm.experiments.benchmarks import Task, find_task, find_tasks
 from mesa_llm.llm.openai.connection import Connections, Response
 
 CONCURRENCY = 512

@@ -1,5 +1,6 @@
 """The public names, and the module that defines each."""
 
+from . import experiments as experiments
 from .agents.agent import LLMAgent as LLMAgent
 from .agents.agent import LLMMixin as LLMMixin
 from .agents.agent import Mind as Mind
@@ -27,15 +28,15 @@ from .errors import MesaLLMError as MesaLLMError
 from .errors import ReplayError as ReplayError
 from .errors import Stopped as Stopped
 from .errors import ToolError as ToolError
-from .experiments.agreement import judge_agreement as judge_agreement
-from .experiments.benchmark.task import Task as Task
-from .experiments.branch import Branch as Branch
-from .experiments.branch import branch as branch
+from .experiments.benchmarks.task import Task as Task
 from .experiments.distillation.runs import distill as distill
-from .experiments.people import PeopleComparison as PeopleComparison
-from .experiments.people import compare_with as compare_with
-from .experiments.recordings import recorded_run as recorded_run
-from .experiments.survey_comparison import compare_survey as compare_survey
+from .experiments.people.agreement import judge_agreement as judge_agreement
+from .experiments.people.comparison import PeopleComparison as PeopleComparison
+from .experiments.people.comparison import compare_with as compare_with
+from .experiments.people.survey import compare_survey as compare_survey
+from .experiments.runs.branch import Branch as Branch
+from .experiments.runs.branch import branch as branch
+from .experiments.runs.recordings import recorded_run as recorded_run
 from .llm.endpoints import Endpoint as Endpoint
 from .llm.human.queue import HumanLLM as HumanLLM
 from .llm.protocol import LLM as LLM

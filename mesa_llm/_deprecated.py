@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 MODULES = {
     "models": "mesa_llm_models",
     "models.shachi.carry": "mesa_llm_models.shachi.memory_transfer",
-    "mesa_llm.benchmark": "mesa_llm.experiments.benchmark",
+    "mesa_llm.benchmark": "mesa_llm.experiments.benchmarks",
+    "mesa_llm.experiments.agreement": "mesa_llm.experiments.people.agreement",
+    "mesa_llm.experiments.answers": "mesa_llm.experiments.people.answers",
+    "mesa_llm.experiments.arms": "mesa_llm.experiments.runs.arms",
+    "mesa_llm.experiments.audit": "mesa_llm.experiments.audits",
+    "mesa_llm.experiments.benchmark": "mesa_llm.experiments.benchmarks",
+    "mesa_llm.experiments.branch": "mesa_llm.experiments.runs.branch",
+    "mesa_llm.experiments.distributions": "mesa_llm.experiments.people.distributions",
+    "mesa_llm.experiments.posterior": "mesa_llm.experiments.calibration.posterior",
+    "mesa_llm.experiments.prediction_powered": "mesa_llm.experiments.people.prediction_powered",
+    "mesa_llm.experiments.recordings": "mesa_llm.experiments.runs.recordings",
+    "mesa_llm.experiments.runner": "mesa_llm.experiments.runs.runner",
+    "mesa_llm.experiments.sensitivity": "mesa_llm.experiments.calibration.sensitivity",
+    "mesa_llm.experiments.study": "mesa_llm.experiments.runs.study",
+    "mesa_llm.experiments.survey_comparison": "mesa_llm.experiments.people.survey",
+    "mesa_llm.experiments.sweep": "mesa_llm.experiments.runs.sweep",
+    "mesa_llm.experiments.target": "mesa_llm.experiments.calibration.target",
     "mesa_llm.model.registry": "mesa_llm.registry",
-    "mesa_llm.sweep": "mesa_llm.experiments.sweep",
+    "mesa_llm.sweep": "mesa_llm.experiments.runs.sweep",
     "mesa_llm.tournament": "mesa_llm.experiments.tournament",
 }
 """Modules → where they are now, for run logs that name them; the modules inside a package move with it."""
@@ -107,6 +125,18 @@ def moved_module(module: str) -> Callable[[str], Any]:
         return getattr(import_module(MODULES[module]), name)
 
     return fetch
+
+
+def keep_moved_modules(package: str) -> None:
+    """Keep the names of modules that have moved inside a package, without files that would hide names of the package.
+
+    Args:
+        package: Name of the package.
+    """
+    for old in MODULES:
+        if old.startswith(f"{package}."):
+            module = sys.modules.setdefault(old, ModuleType(old))
+            module.__getattr__ = moved_module(old)
 
 
 def with_current_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Moved to `mesa_llm.experiments.benchmark`; this name works for one release."""
+"""Moved to `mesa_llm.experiments.benchmarks`; this name works for one release."""
 
 from mesa_llm._deprecated import moved_module
 

@@ -1,4 +1,4 @@
-"""Moved to `mesa_llm.experiments.sweep`; this name works for one release."""
+"""Moved to `mesa_llm.experiments.runs.sweep`; this name works for one release."""
 
 from mesa_llm._deprecated import moved_module
 

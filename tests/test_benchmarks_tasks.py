@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mesa_llm.experiments.benchmark import find_task
+from mesa_llm.experiments.benchmarks import find_task
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

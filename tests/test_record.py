@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.experiments.recordings import declared_runs, recorded_run
+from mesa_llm.experiments.runs.recordings import declared_runs, recorded_run
 
 ROOT = Path(__file__).parents[1]
 

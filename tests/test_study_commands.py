@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
-from mesa_llm.experiments.study import find_studies
+from mesa_llm.experiments.runs.study import find_studies
 from tests.faulty_server import FaultyServer
 
 DOCS = Path(__file__).parents[1] / "docs"

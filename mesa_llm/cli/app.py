@@ -55,7 +55,7 @@ def list_models(
     """List the models that can be run, or the parameters of one: name, default, range and meaning."""
     if model is not None:
         from mesa_llm.cli.arguments import parameter_table
-        from mesa_llm.experiments.recordings import made_runs
+        from mesa_llm.experiments.runs.recordings import made_runs
 
         entry = model_named(model)
         for line in parameter_table(entry.load()):

@@ -16,7 +16,7 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.agents.strategies import STRATEGIES
 from mesa_llm.canonical import member_value
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS
+from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.interventions import variables

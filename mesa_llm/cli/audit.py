@@ -12,10 +12,10 @@ from tqdm import tqdm
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import print_cost_of_seeds
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.audit import Audit, AuditClaim, AuditSetup, estimate_audit, level_of, read_claims, run_setup
-from mesa_llm.experiments.audit.dimensions import Setting
-from mesa_llm.experiments.audit.findings import METHODS, PAGE
-from mesa_llm.experiments.audit.wording import write_rewordings
+from mesa_llm.experiments.audits import Audit, AuditClaim, AuditSetup, estimate_audit, level_of, read_claims, run_setup
+from mesa_llm.experiments.audits.dimensions import Setting
+from mesa_llm.experiments.audits.findings import METHODS, PAGE
+from mesa_llm.experiments.audits.wording import write_rewordings
 from mesa_llm.model.model import LLMModel
 
 
@@ -112,7 +112,7 @@ def run_audit(
         is_dry: Whether to print the expected cost only, without sending a request.
         as_json: Whether to print one line of JSON, and nothing else.
         say: Prints a line.
-        **limits: As for `mesa_llm.experiments.audit.run_setup`.
+        **limits: As for `mesa_llm.experiments.audits.run_setup`.
 
     Returns:
         The findings; None if only the cost was printed.

@@ -18,11 +18,11 @@ from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import caveat, cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
-from mesa_llm.experiments.benchmark.cross import Cross, candidates_of, cross_of
-from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.experiments.benchmark.report import BenchmarkReport, report_of, usage_of
-from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRun, TaskRuns, estimate_plans
-from mesa_llm.experiments.benchmark.task import SHACHI, Reference, Task, find_task, find_tasks, read_reference
+from mesa_llm.experiments.benchmarks.cross import Cross, candidates_of, cross_of
+from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS, ablations
+from mesa_llm.experiments.benchmarks.report import BenchmarkReport, report_of, usage_of
+from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRun, TaskRuns, estimate_plans
+from mesa_llm.experiments.benchmarks.task import SHACHI, Reference, Task, find_task, find_tasks, read_reference
 from mesa_llm.model.cost_estimate import Cost, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import parameters_of
@@ -86,7 +86,7 @@ class Benchmark:
 
     def page(self, report: Any) -> str:
         """Write the report as an HTML page."""
-        from mesa_llm.experiments.benchmark.page import page  # Matplotlib loads for a second
+        from mesa_llm.experiments.benchmarks.page import page  # Matplotlib loads for a second
 
         return page(report)
 
@@ -112,7 +112,7 @@ class CrossBenchmark(Benchmark):
 
     def page(self, report: Cross) -> str:
         """Write the comparison as an HTML page with a heat map."""
-        from mesa_llm.experiments.benchmark.heatmap import page  # as above
+        from mesa_llm.experiments.benchmarks.heatmap import page  # as above
 
         return page(report)
 

@@ -15,7 +15,7 @@ from mesa_llm.cli.arguments import intervention_in, parameters, set_options
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import listed_as, recording_of, run_model
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.branch import Branch, branch, branch_seeds
+from mesa_llm.experiments.runs.branch import Branch, branch, branch_seeds
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording

@@ -14,9 +14,9 @@ from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import caveat, cost_table, remarks
 from mesa_llm.cli.study import PLOTS
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments import calibration, sensitivity
-from mesa_llm.experiments.ranges import Ends, ranges_of, settings_of
-from mesa_llm.experiments.target import read_target
+from mesa_llm.experiments.calibration import calibration, sensitivity
+from mesa_llm.experiments.calibration.ranges import Ends, ranges_of, settings_of
+from mesa_llm.experiments.calibration.target import read_target
 from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted
@@ -66,7 +66,7 @@ def run_calibration(
         ranges: Ranges of the parameters.
         say: Prints a line.
         as_json: Whether to print one line of JSON at the end, and nothing else.
-        **options: As for `mesa_llm.experiments.calibration.calibrate`.
+        **options: As for `mesa_llm.experiments.calibrate`.
 
     Raises:
         ConfigError: If it cannot be made.
@@ -101,7 +101,7 @@ def run_sensitivity(
         plot: File for the bar chart; None: none.
         say: Prints a line.
         as_json: Whether to print one line of JSON at the end, and nothing else.
-        **options: As for `mesa_llm.experiments.sensitivity.sensitivity`.
+        **options: As for `mesa_llm.experiments.sensitivity`.
 
     Raises:
         ConfigError: If it cannot be made, or the chart cannot be written.

@@ -195,7 +195,7 @@ def model_named(name: str) -> ModelEntry:
 
 def log_named(file: Path) -> Path:
     """Return a run log that was typed; where there is no such file, a recorded run of this name (`social`)."""
-    from mesa_llm.experiments.recordings import recorded_run
+    from mesa_llm.experiments.runs.recordings import recorded_run
 
     if file.exists():
         return file

@@ -121,7 +121,7 @@ def audit_claims(
     """
     from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, set_options
     from mesa_llm.cli.audit import claims_of, require_folder, reworded, run_audit
-    from mesa_llm.experiments.audit import audit_setup, recorded_audit
+    from mesa_llm.experiments.audits import audit_setup, recorded_audit
     from mesa_llm.runlog.comparison import not_checked
 
     require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
@@ -251,8 +251,8 @@ def bench(
         with_targets,
     )
     from mesa_llm.engine.access import Access
-    from mesa_llm.experiments.benchmark.cross import candidates_of
-    from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS
+    from mesa_llm.experiments.benchmarks.cross import candidates_of
+    from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS
 
     is_cross = cross or ablate is not None
     if measure and not is_cross:
@@ -625,7 +625,7 @@ def study(
     """Run a study: a question, the runs that answer it, and figures with intervals."""
     from mesa_llm.cli.arguments import budget, llm_in, require_no_secrets, set_options
     from mesa_llm.cli.study import run_study, study_list
-    from mesa_llm.experiments.study import StudySetup, find_study
+    from mesa_llm.experiments.runs.study import StudySetup, find_study
     from mesa_llm.llm.budget import SharedBudget
 
     if package is None or name is None:

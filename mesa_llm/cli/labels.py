@@ -9,7 +9,7 @@ from pathlib import Path
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import recording_of
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.agreement import agreement_text, judge_agreement, write_label_template
+from mesa_llm.experiments.people.agreement import agreement_text, judge_agreement, write_label_template
 from mesa_llm.statistics import Level
 from mesa_llm.text import counted
 

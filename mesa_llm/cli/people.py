@@ -12,8 +12,8 @@ import pandas as pd
 
 from mesa_llm.cli.command import Say, log_named
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.answers import answer_table, is_log, log_answers
-from mesa_llm.experiments.people import compare_with
+from mesa_llm.experiments.people.answers import answer_table, is_log, log_answers
+from mesa_llm.experiments.people.comparison import compare_with
 from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.text import spreadsheet_cell
 

@@ -10,7 +10,7 @@ from typing import Any
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import recording_of
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.branch import branch
+from mesa_llm.experiments.runs.branch import branch
 from mesa_llm.reports.export import export
 from mesa_llm.reports.findings import report_of
 from mesa_llm.reports.private_data import write_without_keys

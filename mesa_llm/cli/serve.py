@@ -103,7 +103,7 @@ class ServerProcess:
             ConfigError: If there is no such command.
         """
         if host is None:
-            from mesa_llm.experiments.runner import ray_module
+            from mesa_llm.experiments.runs.runner import ray_module
 
             host = str(ray_module().util.get_node_ip_address())
         self._base = f"http://{host}:{port or _free_port(host)}/v1"
@@ -163,7 +163,7 @@ def started(plan: ServerPlan, on: str) -> Generator[list[Server]]:
     with ExitStack() as stack:
         servers: list[Server] = []
         if on == "ray":
-            from mesa_llm.experiments.runner import ray_cluster
+            from mesa_llm.experiments.runs.runner import ray_cluster
 
             ray = stack.enter_context(ray_cluster(plan.replicas))
             start = ray.remote(num_gpus=plan.gpus, num_cpus=1)(ServerProcess).remote

@@ -13,7 +13,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.cli.arguments import parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.experiments.sweep import TABLE, sweep
+from mesa_llm.experiments.runs.sweep import TABLE, sweep
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted
 
@@ -70,7 +70,7 @@ def print_sweep(
         say: Prints a line.
         as_json: Whether to print one line of JSON at the end, and nothing else.
         folder: Folder of the table and the logs.
-        **options: As for `mesa_llm.experiments.sweep.sweep`.
+        **options: As for `mesa_llm.experiments.sweep`.
 
     Raises:
         ConfigError: If it cannot be made.

@@ -1,20 +1,28 @@
 """Experiments: many runs of a model, made by one runner, with one budget.
 
-- `sweep`: parameters × designs × language models × seeds, as one table.
-- `calibration`: the parameters with which a model follows observed series; `target`: the series, and steps held out;
-  `posterior`: approximate Bayesian computation, and whether it recovers what is known.
-- `audit`: whether a claim about a model is stable under what should not matter; `listening`: what language models would
-  be asked.
-- `sensitivity`: how much of a result is due to which parameter; `ranges`: ranges of parameters.
-- `study`: a question, the runs that answer it, and their findings; `arms`: study arms that share their seeds.
-- `branch`: a recorded run forked at a step, with a change.
-- `benchmark`: published tasks, and how far language models score from published values.
-- `recordings`: the recorded runs that come with a model.
+    from mesa_llm import experiments
+
+    found = experiments.sweep(SocialModel, {"follows": [1, 3]}, llm=["gpt-4o", "rule"], seeds=10, out="runs/follows")
+
+The names are listed in `__init__.pyi`, and each is fetched from its module when it is first used:
+
+- `runs`: sweeps, studies, branches, recordings, and the one runner of all of them.
+- `audits`: whether a claim about a model is stable under what should not matter.
+- `benchmarks`: published tasks, and how far language models score from published values.
+- `calibration`: parameters with which a model follows observed series, posteriors, sensitivity.
+- `people`: simulated answers and results compared with those of people; agreement of judges with people's labels.
 - `distillation`: a choice model fitted to recorded decisions, which can decide in their place.
-- `people`: simulated answers and results beside those of people; `survey_comparison`: a model's survey by a language
-  model, by rule, at random and without personas; `answers`: their tables; `distributions`: distances and spread;
-  `prediction_powered`: estimates from a few people and many simulated answers.
-- `agreement`: how far judges agree with people's labels.
+- `environments`: models as environments of Gymnasium and PettingZoo.
 - `persona`: contrasting personas, and how far a language model reacts to them.
 - `tournament`: programs that play a game against each other.
 """
+
+from __future__ import annotations
+
+import lazy_loader
+
+from mesa_llm._deprecated import keep_moved_modules
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+keep_moved_modules(__name__)

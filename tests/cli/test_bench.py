@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from mesa_llm.cli.app import app
 from mesa_llm.cli.arguments import llm_in
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.benchmark.report import BenchmarkReport
-from mesa_llm.experiments.benchmark.task import SHACHI
+from mesa_llm.experiments.benchmarks.report import BenchmarkReport
+from mesa_llm.experiments.benchmarks.task import SHACHI
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from tests.faulty_server import FaultyServer, refused
 from tests.processes import Python

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm import ConfigError
-from mesa_llm.experiments.agreement import agreement_text, judge_agreement, write_label_template
+from mesa_llm.experiments.people.agreement import agreement_text, judge_agreement, write_label_template
 from mesa_llm_models.oasis.herd import HerdModel, rule_disagreement
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, LLMModel, LLMOptions, LLMScenario
 from mesa_llm.errors import MesaLLMError
-from mesa_llm.experiments.calibration import Calibration, calibrate
+from mesa_llm.experiments.calibration.calibration import Calibration, calibrate
 
 
 class TankScenario(LLMScenario):

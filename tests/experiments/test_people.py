@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, LLMAgent, LLMModel, Question, compare_survey, compare_with
-from mesa_llm.experiments.distributions import distance_between, split_half, spread_of, spread_ratio
+from mesa_llm.experiments.people.distributions import distance_between, split_half, spread_of, spread_ratio
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion
 

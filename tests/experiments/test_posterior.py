@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import qmc
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.posterior import ReferenceTable
+from mesa_llm.experiments.calibration.posterior import ReferenceTable
 from mesa_llm.statistics import FloatArray
 
 

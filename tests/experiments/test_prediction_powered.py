@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mesa_llm.experiments.prediction_powered import PoweredEstimate, prediction_powered_mean
+from mesa_llm.experiments.people.prediction_powered import PoweredEstimate, prediction_powered_mean
 
 N_PEOPLE, N_OTHERS, N_STUDIES = 30, 300, 400
 TRUTH = 3.0

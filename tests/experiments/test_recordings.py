@@ -8,7 +8,7 @@ import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM, recorded_run
 from mesa_llm.errors import DecisionError
-from mesa_llm.experiments.recordings import figures_of, made_runs, runs_in
+from mesa_llm.experiments.runs.recordings import figures_of, made_runs, runs_in
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 

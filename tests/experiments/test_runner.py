@@ -9,7 +9,7 @@ import pytest
 
 from mesa_llm import Access, ConfigError
 from mesa_llm.errors import Stopped
-from mesa_llm.experiments.runner import Stop, run_jobs
+from mesa_llm.experiments.runs.runner import Stop, run_jobs
 from tests.pot import PotModel
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm import ConfigError, LLMModel, LLMOptions, LLMScenario
-from mesa_llm.experiments.sensitivity import Sensitivity, sensitivity
+from mesa_llm.experiments.calibration.sensitivity import Sensitivity, sensitivity
 
 
 class IshigamiScenario(LLMScenario):

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError
 from mesa_llm.cli.app import app
-from mesa_llm.experiments.arms import Arms
-from mesa_llm.experiments.study import Findings, Study, StudySetup, Table, find_studies, find_study
+from mesa_llm.experiments.runs.arms import Arms
+from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, Table, find_studies, find_study
 from tests.pot import PotModel
 
 COST = {"runs": 0, "decisions": 0, "failures": 0, "calls": 0, "tokens": 0, "dollars": 0.0}

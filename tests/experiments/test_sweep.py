@@ -20,7 +20,7 @@ from mesa_llm import AgentDesign, ConfigError
 from mesa_llm.cli.app import app
 from mesa_llm.cli.sweep import print_sweep, values_of
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.sweep import LAST, SweepJob, sweep
+from mesa_llm.experiments.runs.sweep import LAST, SweepJob, sweep
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.social.model import SocialModel

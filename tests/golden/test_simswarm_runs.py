@@ -9,7 +9,7 @@ import pytest
 
 from mesa_llm import ConfigError, LLMModel, LLMScenario
 from mesa_llm.errors import BadReply
-from mesa_llm.experiments.sweep import sweep
+from mesa_llm.experiments.runs.sweep import sweep
 from mesa_llm.llm.lenient_json import UNREAD
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.records import Request, Salt

@@ -39,7 +39,7 @@ except ConfigError as error:
 """
 SCRIPT = """
 from neighbour import Own
-from mesa_llm.experiments.sweep import sweep
+from mesa_llm.experiments.runs.sweep import sweep
 
 if __name__ == "__main__":
     sweep(Own, folder="runs", seeds=2, steps=1, workers=2)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import ConfigError, Decision, Failure, LazyObservation, LLMAgent, LLMModel, Observation, ToolCall, action
-from mesa_llm.experiments.sweep import sweep
+from mesa_llm.experiments.runs.sweep import sweep
 from tests.pot import PotModel
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm.experiments.benchmark import mean_absolute_error
+from mesa_llm.experiments.benchmarks import mean_absolute_error
 from mesa_llm_models.cognitive_biases.items import GAP, is_reversed, load_material, load_tests, make_tests
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
 from mesa_llm_models.cognitive_biases.scores import BIASES, published

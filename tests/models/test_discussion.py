@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from mesa_llm import ConfigError, Failure, ScriptedLLM, ToolCall
-from mesa_llm.experiments.study import StudySetup
+from mesa_llm.experiments.runs.study import StudySetup
 from mesa_llm.viz import markup
 from mesa_llm.worlds.room import Line, Manner, Wish
 from mesa_llm_models.discussion.agents import attitude_after

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.cli.app import app
-from mesa_llm.experiments.study import StudySetup
+from mesa_llm.experiments.runs.study import StudySetup
 from mesa_llm.llm.scripted import call
 from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves

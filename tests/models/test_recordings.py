@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mesa_llm.experiments.audit import recorded_audit, run_setup
-from mesa_llm.experiments.audit.recorded import ARCHIVE, DECLARATION
-from mesa_llm.experiments.recordings import declared_runs, figures_of
+from mesa_llm.experiments.audits import recorded_audit, run_setup
+from mesa_llm.experiments.audits.recorded import ARCHIVE, DECLARATION
+from mesa_llm.experiments.runs.recordings import declared_runs, figures_of
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 
 ROOT = Path(__file__).parents[2]

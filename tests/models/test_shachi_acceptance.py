@@ -38,7 +38,7 @@ from mesa_llm import (
 )
 from mesa_llm.engine.parsing import read_answer
 from mesa_llm.errors import ParseError
-from mesa_llm.experiments.benchmark import find_tasks
+from mesa_llm.experiments.benchmarks import find_tasks
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import (
     SavedMemories,

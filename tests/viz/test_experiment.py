@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import Access, ConfigError, LLMModel
-from mesa_llm.experiments.audit import audit, level_of, n_runs
+from mesa_llm.experiments.audits import audit, level_of, n_runs
 from mesa_llm.viz.components.experiment import forest_chart
 from mesa_llm.viz.render.markup import markup
 from mesa_llm.viz.render.style import picture_of

@@ -13,7 +13,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.distillation.fitting import Sample, fitted_to
 from mesa_llm.experiments.distillation.held_out import held_out_by
 from mesa_llm.experiments.distillation.recorded import RecordedChoice, RecordedChoices
-from mesa_llm.experiments.recordings import recorded_run
+from mesa_llm.experiments.runs.recordings import recorded_run
 from mesa_llm.llm.surrogate.file import RecordingSource, Surrogate
 from mesa_llm.model.recording import Recording
 from mesa_llm.text import counted

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.benchmark.scores import bootstrap
+from mesa_llm.experiments.benchmarks.scores import bootstrap
 from mesa_llm.experiments.tournament.game import FORFEIT, Game
 from mesa_llm.experiments.tournament.players import Player
 from mesa_llm.text import table

@@ -10,7 +10,7 @@ import solara
 from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
-from mesa_llm.experiments.audit.findings import CHANGE_COLOURS
+from mesa_llm.experiments.audits.findings import CHANGE_COLOURS
 from mesa_llm.text import counted, figure_text
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page

@@ -14,7 +14,7 @@ import solara
 from reacton import use_memo, use_state
 from solara.core import component
 
-from mesa_llm.experiments.recordings import RecordedRun, figures_of
+from mesa_llm.experiments.runs.recordings import RecordedRun, figures_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.reports import export

@@ -16,10 +16,10 @@ from solara.core import component
 from solara.lab.utils.headers import headers
 
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.experiments.benchmark import heatmap
-from mesa_llm.experiments.benchmark import page as report_page
-from mesa_llm.experiments.benchmark.cross import Cross
-from mesa_llm.experiments.benchmark.report import BenchmarkReport, RunRow
+from mesa_llm.experiments.benchmarks import heatmap
+from mesa_llm.experiments.benchmarks import page as report_page
+from mesa_llm.experiments.benchmarks.cross import Cross
+from mesa_llm.experiments.benchmarks.report import BenchmarkReport, RunRow
 from mesa_llm.model.recording import Recording
 from mesa_llm.registry import find_model, require_listed
 from mesa_llm.text import counted

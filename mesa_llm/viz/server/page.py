@@ -18,7 +18,7 @@ from reacton import use_effect, use_exception, use_memo, use_ref, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
 
-from mesa_llm.experiments.recordings import RecordedRun, made_runs
+from mesa_llm.experiments.runs.recordings import RecordedRun, made_runs
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording

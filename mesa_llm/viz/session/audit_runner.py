@@ -19,11 +19,11 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.access import Access, OpenedModel
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import BudgetExceeded, ConfigError, Stopped
-from mesa_llm.experiments.audit import estimate_audit, level_of, n_runs, plan_for, run_setup
-from mesa_llm.experiments.audit.audit import AuditSetup
-from mesa_llm.experiments.audit.dimensions import DIMENSIONS, AuditPlan, Setting
-from mesa_llm.experiments.listening import ListeningAccess
-from mesa_llm.experiments.runner import Stop, through
+from mesa_llm.experiments.audits import estimate_audit, level_of, n_runs, plan_for, run_setup
+from mesa_llm.experiments.audits.audit import AuditSetup
+from mesa_llm.experiments.audits.dimensions import DIMENSIONS, AuditPlan, Setting
+from mesa_llm.experiments.runs.listening import ListeningAccess
+from mesa_llm.experiments.runs.runner import Stop, through
 from mesa_llm.llm.keys import Origin
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.cost_estimate import Cost

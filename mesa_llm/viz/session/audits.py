@@ -18,8 +18,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.audit.findings import FINDINGS, METHODS, PAGE
-from mesa_llm.experiments.audit.verdict import Change, Shown
+from mesa_llm.experiments.audits.findings import FINDINGS, METHODS, PAGE
+from mesa_llm.experiments.audits.verdict import Change, Shown
 from mesa_llm.statistics import Estimate
 from mesa_llm.statistics import with_interval as interval_text
 from mesa_llm.text import NOT_KNOWN, counted, figure_text

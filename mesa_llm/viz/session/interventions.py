@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.experiments.branch import Branch, branch
+from mesa_llm.experiments.runs.branch import Branch, branch
 from mesa_llm.model.interventions import (
     EVERYONE,
     NEWSROOM,

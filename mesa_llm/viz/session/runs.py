@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from mesa_llm.canonical import legible_json
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.experiments.recordings import llm_text
+from mesa_llm.experiments.runs.recordings import llm_text
 from mesa_llm.llm.address import split_name
 from mesa_llm.model.identity import located, name_of
 from mesa_llm.model.model import LLMModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Task
+from mesa_llm.experiments.benchmarks import Baseline, Measure, PublishedError, Task
 from mesa_llm_models.auction_arena.model import AuctionArena
 
 BIDDER = 1

@@ -16,7 +16,7 @@ from scipy import stats
 
 from mesa_llm import AgentDesign
 from mesa_llm.engine.presentation import PersonaForm, Presentation
-from mesa_llm.experiments.study import Findings, Study, StudySetup, StudySweeps, Table, Value, estimate_cells
+from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, StudySweeps, Table, Value, estimate_cells
 from mesa_llm.statistics import compare, mean_estimate
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 

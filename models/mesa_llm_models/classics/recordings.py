@@ -13,8 +13,8 @@ from typing import Any
 
 from mesa_llm import ConfigError, LLMModel
 from mesa_llm.engine.access import Access
-from mesa_llm.experiments.recordings import RecordedRun, runs_in
-from mesa_llm.experiments.runner import Stop, run_jobs
+from mesa_llm.experiments.runs.recordings import RecordedRun, runs_in
+from mesa_llm.experiments.runs.runner import Stop, run_jobs
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.recording import advance_to
 

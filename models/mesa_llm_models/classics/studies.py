@@ -9,8 +9,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from mesa_llm.experiments.arms import ArmRun, cost_of
-from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
+from mesa_llm.experiments.runs.arms import ArmRun, cost_of
+from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, Table
 from mesa_llm_models.classics.charts import twins_figure
 from mesa_llm_models.classics.persona_form import PERSONA_FORM
 from mesa_llm_models.classics.recordings import CLASSICS, Classic, run_twins

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmarks import Baseline, Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
 from mesa_llm_models.cognitive_biases.scores import published
 

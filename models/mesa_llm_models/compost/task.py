@@ -6,7 +6,7 @@ import random
 import statistics
 from collections.abc import Mapping
 
-from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmarks import Baseline, Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.compost.model import PERSONAS, TOPICS, CompostModel
 from mesa_llm_models.compost.scores import transport_distance
 

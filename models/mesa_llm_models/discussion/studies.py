@@ -10,8 +10,8 @@ import pandas as pd
 from pydantic import Field
 
 from mesa_llm import LLMModel
-from mesa_llm.experiments.arms import ArmJob, ArmRun, Results, cost_of, run_arms
-from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
+from mesa_llm.experiments.runs.arms import ArmJob, ArmRun, Results, cost_of, run_arms
+from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, Table
 from mesa_llm_models.discussion.charts import curve_figure
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.scores import attitudes, curve_of, drift_of, talk_shares_of, talk_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.experiments.benchmark import Measure, Reference, Task
+from mesa_llm.experiments.benchmarks import Measure, Reference, Task
 from mesa_llm_models.econ_agent.model import EconAgentModel
 
 SCORES = ("phillips_r", "okun_r", "okun_nominal_r", "unemployment_mean", "inflation_mean", "gini")

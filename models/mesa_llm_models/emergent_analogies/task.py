@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmarks import Baseline, Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
 
 SOURCE = "Webb et al. (2023), stored results of their repository, free response"

@@ -13,9 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm import LLMModel
-from mesa_llm.experiments.arms import ArmFindings, ArmJob, Band, arm_findings, cost_of, estimates, line_of, run_arms
-from mesa_llm.experiments.benchmark.scores import bootstrap
-from mesa_llm.experiments.study import Findings, StudySetup, Table
+from mesa_llm.experiments.benchmarks.scores import bootstrap
+from mesa_llm.experiments.runs.arms import (
+    ArmFindings,
+    ArmJob,
+    Band,
+    arm_findings,
+    cost_of,
+    estimates,
+    line_of,
+    run_arms,
+)
+from mesa_llm.experiments.runs.study import Findings, StudySetup, Table
 from mesa_llm.population import read_users
 from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from mesa_llm.experiments.arms import ArmFindings, Arms, Band, Results, arm_findings, estimates
-from mesa_llm.experiments.benchmark.scores import bootstrap
-from mesa_llm.experiments.study import Study, StudySetup
+from mesa_llm.experiments.benchmarks.scores import bootstrap
+from mesa_llm.experiments.runs.arms import ArmFindings, Arms, Band, Results, arm_findings, estimates
+from mesa_llm.experiments.runs.study import Study, StudySetup
 from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS, AblationModel
 from mesa_llm_models.oasis.charts import study_figure
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel

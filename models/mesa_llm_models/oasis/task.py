@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.experiments.benchmark import Measure, Task
+from mesa_llm.experiments.benchmarks import Measure, Task
 from mesa_llm_models.oasis.model import OasisModel
 
 SCORES = ("scale", "depth", "max_breadth", "activity")

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 from importlib import resources
 
-from mesa_llm.experiments.benchmark import Baseline, PublishedError, Reference, Task
+from mesa_llm.experiments.benchmarks import Baseline, PublishedError, Reference, Task
 from mesa_llm_models.psychobench.model import PsychoBenchModel
 
 NORMS = resources.files("mesa_llm_models.psychobench").joinpath("data", "norms.csv")

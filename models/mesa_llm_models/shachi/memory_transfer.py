@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import Field
 
 from mesa_llm import LLMModel
-from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
+from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.memory import SavedMemories, saved_memories
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below

@@ -1,6 +1,6 @@
 """Shachi's studies: `mesa-llm study shachi` lists them, `mesa-llm study shachi worlds` runs one."""
 
-from mesa_llm.experiments.study import Study
+from mesa_llm.experiments.runs.study import Study
 from mesa_llm_models.shachi import dynamics, memory_transfer, swap, validity, worlds
 from mesa_llm_models.shachi.other_life import CarriedModel
 from mesa_llm_models.shachi.two_worlds import TwoWorldsModel

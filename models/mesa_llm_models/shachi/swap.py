@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
+from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
 from mesa_llm.statistics import (
     COVERAGE,
     Column,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLMOptions, Observation, ToolCall
-from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
+from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import Estimate, compare, correct, mean_estimate

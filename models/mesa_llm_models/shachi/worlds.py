@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
+from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.statistics import (
     N_PERMUTATIONS,
     SEED,

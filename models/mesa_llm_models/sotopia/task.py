@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesa_llm import ConfigError
-from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmarks import Baseline, Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.sotopia.judge import STANDARD
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.scores import means_of, normalised, published

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task
+from mesa_llm.experiments.benchmarks import Baseline, Measure, PublishedError, Reference, Task
 from mesa_llm.worlds.exchange import Stock
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.scores import gemini_paths, session_changes

@@ -14,10 +14,10 @@ import pytest
 from mesa_llm import Access, ConfigError, ScriptedLLM
 from mesa_llm.engine.access import OpenedModel
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.audit import Audit, audit, audit_setup, claim_from, estimate_audit, level_of, plan_for
-from mesa_llm.experiments.audit.dimensions import Setting
-from mesa_llm.experiments.audit.wording import facts_lost, write_rewordings
-from mesa_llm.experiments.runner import through
+from mesa_llm.experiments.audits import Audit, audit, audit_setup, claim_from, estimate_audit, level_of, plan_for
+from mesa_llm.experiments.audits.dimensions import Setting
+from mesa_llm.experiments.audits.wording import facts_lost, write_rewordings
+from mesa_llm.experiments.runs.runner import through
 from mesa_llm.llm.protocol import Capabilities
 from mesa_llm.records import Request
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel

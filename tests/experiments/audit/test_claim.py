@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import ConfigError
-from mesa_llm.experiments.audit.claim import claim_from, compared, level_of, read_claims
+from mesa_llm.experiments.audits.claim import claim_from, compared, level_of, read_claims
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 
 RETALIATION = """

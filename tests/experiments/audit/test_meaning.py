@@ -30,9 +30,9 @@ from mesa_llm.engine.presentation import (
     presented,
     sentences,
 )
-from mesa_llm.experiments.audit.dimensions import DIMENSIONS, Setting, plan_for
-from mesa_llm.experiments.audit.wording import facts_in, facts_lost
-from mesa_llm.experiments.listening import ListeningAccess
+from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Setting, plan_for
+from mesa_llm.experiments.audits.wording import facts_in, facts_lost
+from mesa_llm.experiments.runs.listening import ListeningAccess
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.population import from_distributions
 from mesa_llm.population.columns import residents

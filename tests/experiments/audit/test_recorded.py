@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import ConfigError
-from mesa_llm.experiments.audit import Audit, declared_audit, record_audit, recorded_audit, run_setup
+from mesa_llm.experiments.audits import Audit, declared_audit, record_audit, recorded_audit, run_setup
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.model import LLMModel
 from tests.faulty_server import FaultyServer

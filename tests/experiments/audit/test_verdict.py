@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mesa_llm.experiments.audit.claim import expectation_of
-from mesa_llm.experiments.audit.verdict import further_seeds, holm, shown, sign_flip_p, stability, variance_shares
+from mesa_llm.experiments.audits.claim import expectation_of
+from mesa_llm.experiments.audits.verdict import further_seeds, holm, shown, sign_flip_p, stability, variance_shares
 
 GREATER = expectation_of("first is greater", 0.1)
 LEVEL = expectation_of("", 0.1)

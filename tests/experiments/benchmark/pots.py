@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesa_llm import Task
-from mesa_llm.experiments.benchmark import PublishedError, Reference
+from mesa_llm.experiments.benchmarks import PublishedError, Reference
 from tests.pot import PotModel
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mesa_llm import Access, AgentDesign
-from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, estimate_plans
-from mesa_llm.experiments.benchmark.task import find_task
+from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, estimate_plans
+from mesa_llm.experiments.benchmarks.task import find_task
 from mesa_llm.llm.tokens import price
 from tests.experiments.benchmark.pots import POT
 from tests.faulty_server import FaultyServer

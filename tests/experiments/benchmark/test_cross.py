@@ -9,10 +9,10 @@ import pytest
 
 from mesa_llm import AgentDesign, ConfigError, ScriptedLLM, Task
 from mesa_llm.errors import BadReply
-from mesa_llm.experiments.benchmark.cross import Cross, cross
-from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.experiments.benchmark.heatmap import heat_map, page
-from mesa_llm.experiments.benchmark.task import find_task
+from mesa_llm.experiments.benchmarks.cross import Cross, cross
+from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS, ablations
+from mesa_llm.experiments.benchmarks.heatmap import heat_map, page
+from mesa_llm.experiments.benchmarks.task import find_task
 from mesa_llm.llm.replies import call
 from mesa_llm.records import Request
 from tests.experiments.benchmark.pots import POT

@@ -7,8 +7,8 @@ import pytest
 
 from mesa_llm import AgentDesign, ToolServer
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.experiments.benchmark import Task, find_task, find_tasks
-from mesa_llm.experiments.benchmark.designs import (
+from mesa_llm.experiments.benchmarks import Task, find_task, find_tasks
+from mesa_llm.experiments.benchmarks.designs import (
     ORIGINAL_DESIGNS,
     PUBLISHED_RATIOS,
     WITHOUT,
@@ -17,8 +17,8 @@ from mesa_llm.experiments.benchmark.designs import (
     installations,
     requests_in,
 )
-from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun
-from mesa_llm.experiments.benchmark.task import SHACHI
+from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun
+from mesa_llm.experiments.benchmarks.task import SHACHI
 from mesa_llm.records import Request
 from mesa_llm_models.sotopia.task import means
 from tests.experiments.benchmark.pots import POT

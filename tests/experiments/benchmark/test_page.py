@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from mesa_llm.engine.access import Access
-from mesa_llm.experiments.benchmark.page import plot_of
-from mesa_llm.experiments.benchmark.report import report_of
-from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRuns
+from mesa_llm.experiments.benchmarks.page import plot_of
+from mesa_llm.experiments.benchmarks.report import report_of
+from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRuns
 from tests.experiments.benchmark.pots import POT
 
 RANDOM = Candidate("random", "random")

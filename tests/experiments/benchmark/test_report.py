@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import Access, AgentDesign, ConfigError, ScriptedLLM
-from mesa_llm.experiments.benchmark import Baseline, Reference, read_reference
-from mesa_llm.experiments.benchmark.report import COMPARISON, BenchmarkReport, report_of
-from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRuns
+from mesa_llm.experiments.benchmarks import Baseline, Reference, read_reference
+from mesa_llm.experiments.benchmarks.report import COMPARISON, BenchmarkReport, report_of
+from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRuns
 from mesa_llm.llm.replies import call
 from mesa_llm.statistics import Estimate
 from tests.experiments.benchmark.pots import POT

@@ -9,8 +9,8 @@ import pytest
 
 from mesa_llm import Access, AgentDesign, ScriptedLLM
 from mesa_llm.errors import AllDecisionsFailed, BadReply, BudgetExceeded, Stopped
-from mesa_llm.experiments.benchmark import note_scoring
-from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRuns
+from mesa_llm.experiments.benchmarks import note_scoring
+from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRuns
 from mesa_llm.llm.replies import call
 from tests.experiments.benchmark.pots import BROKEN, LOVELESS, POT
 from tests.pot import PotModel

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mesa_llm.experiments.benchmark import Reference
-from mesa_llm.experiments.benchmark.scores import constant_error, people_error, summarise
+from mesa_llm.experiments.benchmarks import Reference
+from mesa_llm.experiments.benchmarks.scores import constant_error, people_error, summarise
 from mesa_llm.statistics import Estimate
 from mesa_llm_models.compost.task import TASK as COMPOST
 from tests.experiments.benchmark.pots import POT

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import ConfigError, LLMModel, Task, parameters_of
-from mesa_llm.experiments.benchmark import Reference, find_task, find_tasks, mean_absolute_error
-from mesa_llm.experiments.benchmark.scores import known_scores
-from mesa_llm.experiments.benchmark.task import SHACHI
+from mesa_llm.experiments.benchmarks import Reference, find_task, find_tasks, mean_absolute_error
+from mesa_llm.experiments.benchmarks.scores import known_scores
+from mesa_llm.experiments.benchmarks.task import SHACHI
 from mesa_llm_models.psychobench.items import read_original
 from mesa_llm_models.psychobench.task import norms
 from tests.experiments.benchmark.pots import POT

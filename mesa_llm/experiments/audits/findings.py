@@ -1,0 +1,473 @@
+"""What an audit found: verdicts in words, tables, a page, and a paragraph for the methods section."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.audits.claim import DIMENSIONS_NEEDED, MODELS_NEEDED, AuditClaim, setting_text
+from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Perturbation, Setting
+from mesa_llm.experiments.audits.verdict import Change, Shown, Stability, VarianceShare, seeds_needed
+from mesa_llm.experiments.people.comparison import PeopleComparison
+from mesa_llm.experiments.runs.study import Table, Value, estimate_cells
+from mesa_llm.model.quality import Quality, Rate, quality_texts
+from mesa_llm.statistics import Estimate, share_interval, with_interval
+from mesa_llm.text import counted, figure_text, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_WITHOUT_LLM = {
+    "random in place of the language model": "Random choices show the claim too: it is the world’s doing.",
+    "rule in place of the language model": "The rule twin shows the claim too: it needs no language model.",
+}
+"""Control → what it means if it shows the claim."""
+
+CHANGE_COLOURS: Mapping[Change, str] = {"stable": "#009e73", "sensitive": "#d55e00", "undecided": "#475569"}
+"""State of a perturbation → its colour, which colour-blind people can tell from the others."""
+
+PAGE, FINDINGS, METHODS = "audit.html", "audit.json", "methods.txt"
+"""Names of the files of a report."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+
+
+@dataclass(frozen=True)
+class PerturbationRow:
+    """What one perturbation did to a claim."""
+
+    perturbation: Perturbation
+    """The perturbation."""
+
+    result: Stability
+    """Its judgement."""
+
+    rates: Quality
+    """What did not come as asked in its runs."""
+
+    changed: Rate | None
+    """Decisions that differ from those of the baseline; None if they were not recorded."""
+
+
+@dataclass(frozen=True)
+class ControlRow:
+    """What came of runs beside the perturbations."""
+
+    name: str
+    """What was run."""
+
+    effect: Estimate
+    """Mean effect, with its 95 % interval over seeds."""
+
+    difference: Estimate
+    """Mean of the effect minus that of the baseline."""
+
+    shown: Shown
+    """What these runs say of the claim."""
+
+    changed: Rate | None
+    """Decisions that differ from those of the baseline."""
+
+
+@dataclass(frozen=True)
+class ClaimFindings:
+    """One claim, and what the audit found about it."""
+
+    claim: AuditClaim
+    """The claim."""
+
+    baseline: Estimate
+    """Effect of the model as it is, with its 95 % interval over seeds."""
+
+    shown: Shown
+    """What the model as it is says of the claim."""
+
+    rates: Quality
+    """What did not come as asked in the runs of the baseline."""
+
+    perturbations: Sequence[PerturbationRow]
+    """All perturbations, by dimension."""
+
+    controls: Sequence[ControlRow]
+    """Runs beside them."""
+
+    shares: Sequence[VarianceShare]
+    """What the variance of the effect is due to; empty if it could not be divided."""
+
+    n_dimensions: int
+    """Number of dimensions with a perturbation."""
+
+    n_llms: int
+    """Number of language models."""
+
+    def in_state(self, change: str) -> list[PerturbationRow]:
+        """Return the perturbations that are stable, sensitive or undecided."""
+        return [row for row in self.perturbations if row.result.change == change]
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the claim in one sentence, without the coverage."""
+        claim, sensitive, undecided = self.claim, self.in_state("sensitive"), self.in_state("undecided")
+        is_claim = bool(claim.expectation.text)
+        if is_claim and self.shown == "reversed":
+            return "reversed: the model as it is shows the opposite"
+        if is_claim and self.shown != "shown":
+            absent = "; it is shown to be smaller than the smallest effect" if self.shown == "absent" else ""
+            return f"not shown by the model as it is{absent}"
+        reverses = [row.perturbation.name for row in sensitive if row.result.is_reversed]
+        if reverses:
+            return f"reversed under {listed(reverses)}"
+        if sensitive:
+            text = f"holds except under {listed([row.perturbation.name for row in sensitive])}"
+            return f"{text}; {len(undecided)} undecided" if undecided else text
+        if undecided:
+            return f"undecided under {counted(len(undecided), 'perturbation')}{self._seeds_text(undecided)}"
+        if too_little := self.too_little:
+            return f"stable under all that was audited, which is too little for a verdict: {too_little}"
+        return "holds in all audited dimensions"
+
+    @staticmethod
+    def _seeds_text(undecided: Sequence[PerturbationRow]) -> str:
+        numbers = [row.result.further_seeds for row in undecided]
+        if any(number is None for number in numbers):
+            return ", some of which no number of seeds would decide"
+        most = counted(max(number or 0 for number in numbers), "further seed")
+        return f"; {most} would decide all of them at the spread seen"
+
+    @property
+    def too_little(self) -> str:
+        """What a claim of this kind lacks for a verdict; empty if nothing."""
+        kind = self.claim.kind
+        lacking: list[str] = []
+        if self.n_dimensions < DIMENSIONS_NEEDED[kind]:
+            lacking.append(
+                f"{self.n_dimensions} of the {DIMENSIONS_NEEDED[kind]} dimensions that a claim of kind {kind} needs"
+            )
+        if self.n_llms < MODELS_NEEDED[kind]:
+            lacking.append(f"{counted(self.n_llms, 'language model')} of {MODELS_NEEDED[kind]}")
+        return "; ".join(lacking)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the verdict has to know: what chance shows too, what instructions do, and failures."""
+        notes: list[str] = []
+        for row in self.controls:
+            if self.claim.expectation.text and row.shown == "shown" and row.name in _WITHOUT_LLM:
+                notes.append(_WITHOUT_LLM[row.name])
+            if row.name == "no instructions of the model" and self.shown == "shown" and row.shown != "shown":
+                notes.append("Without the model's instructions the claim is not shown: they may bring it about.")
+        rates = [(row.perturbation.name, row.rates.get("failed")) for row in self.perturbations]
+        own = self.rates.get("failed", Rate(0, 0)).share
+        for name, rate in rates:
+            if rate is not None and rate.share > own + 0.05:
+                notes.append(f"Under “{name}”, {rate.share:.0%} of the decisions failed ({own:.0%} in the baseline).")
+        return notes
+
+    def draw(self) -> Figure:
+        """Draw the difference from the baseline under each perturbation, with its 90 % interval, and a band of the
+        smallest effect.
+        """
+        from matplotlib.figure import Figure
+
+        rows = [(row.perturbation.name, row.result) for row in reversed(self.perturbations)]
+        smallest = self.claim.smallest_effect
+        figure = Figure(figsize=(7.5, 1.6 + 0.28 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        axes.axvspan(-smallest, smallest, color="0.9", label="within the smallest effect")
+        axes.axvline(0, color="0.5", linewidth=0.8)
+        for y, (_, one) in enumerate(rows):
+            colour = CHANGE_COLOURS[one.change]
+            if one.low_90 is not None and one.high_90 is not None:
+                axes.plot([one.low_90, one.high_90], [y, y], color=colour, linewidth=2)
+            axes.plot([one.difference.value], [y], "o", color=colour, markersize=5)
+        axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=8)
+        axes.set_ylim(-0.7, max(len(rows), 1) - 0.3)
+        axes.set_xlabel(f"change of the effect on {self.claim.measure}")
+        for change, colour in CHANGE_COLOURS.items():
+            axes.plot([], [], "o-", color=colour, label=change)
+        figure.legend(fontsize=8, loc="outside upper center", ncols=4, frameon=False)
+        return figure
+
+    def tables(self) -> list[Table]:
+        """Return the tables of a claim: perturbations, controls, shares of the variance."""
+        rows = [
+            {
+                "dimension": row.perturbation.dimension,
+                "perturbation": row.perturbation.name,
+                **estimate_cells(row.result.effect, "effect"),
+                "difference": row.result.difference.value,
+                "low 90": row.result.low_90,
+                "high 90": row.result.high_90,
+                "adjusted p": row.result.adjusted_p,
+                "verdict": _change_text(row.result),
+                "changed": None if row.changed is None else row.changed.share,
+                "failed": row.rates.get("failed", Rate(0, 0)).share,
+            }
+            for row in self.perturbations
+        ]
+        controls = [
+            {
+                "run": row.name,
+                **estimate_cells(row.effect, "effect"),
+                "difference": row.difference.value,
+                "claim": row.shown,
+                "changed": None if row.changed is None else row.changed.share,
+            }
+            for row in self.controls
+        ]
+        shares: list[dict[str, Value]] = [{"due to": one.source, "share": one.share} for one in self.shares]
+        note = (
+            f"Difference from the baseline, seed by seed, with its 90 % interval; stable: within "
+            f"±{figure_text(self.claim.smallest_effect)}. p by permutation within seeds, corrected by Holm."
+        )
+        found = [Table(f"{self.claim.name}: perturbations", rows, note)]
+        if controls:
+            found.append(Table(f"{self.claim.name}: beside it", controls, "Runs under which the claim need not hold."))
+        if shares:
+            found.append(Table(f"{self.claim.name}: variance of the effect", shares, "Mixed model over all runs."))
+        return found
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Findings of an audit."""
+
+    model: str
+    """Name of the model's class."""
+
+    llm: str
+    """Language model of the baseline."""
+
+    others: tuple[str, ...]
+    """Further language models."""
+
+    seeds: tuple[int, ...]
+    """Seeds of all runs."""
+
+    steps: int | None
+    """Number of steps of a run; None: until the model ended."""
+
+    setting: Setting
+    """Parameters, design and options of all runs."""
+
+    claims: Sequence[ClaimFindings]
+    """The claims."""
+
+    audited: Sequence[str]
+    """Dimensions with a perturbation, of all in `DIMENSIONS`."""
+
+    without_effect: Sequence[str]
+    """Perturbations that change nothing that this model's agents read."""
+
+    awareness: Rate | None
+    """Agents that named the experiment when asked aside; None if nobody was asked."""
+
+    people: PeopleComparison | None
+    """The measures beside those of people; None without any."""
+
+    quality: Quality
+    """What did not come as asked, over all runs."""
+
+    cost: Mapping[str, Any]
+    """Runs, decisions, calls, tokens, dollars and seconds."""
+
+    @property
+    def coverage(self) -> str:
+        """Which dimensions were audited, and which were not."""
+        missing = [name for name in DIMENSIONS if name not in self.audited]
+        text = f"{len(self.audited)} of {len(DIMENSIONS)} dimensions audited: {', '.join(self.audited) or 'none'}."
+        return f"{text} Not audited: {', '.join(missing)}." if missing else text
+
+    @property
+    def awareness_text(self) -> str:
+        """How many agents named the experiment; empty if nobody was asked."""
+        if self.awareness is None:
+            return ""
+        n, of = self.awareness
+        low, high = share_interval(n, of)
+        share = f"{n / of:.0%}, 95 % interval {low:.0%} to {high:.0%}"
+        return f"{n} of {of} agents asked aside named what is studied ({share})."
+
+    def text(self) -> str:
+        """Return the findings as text for a terminal."""
+        blocks = [self.setting_text]
+        for one in self.claims:
+            head = [one.claim.text, f"Verdict: {one.verdict}.", f"The model as it is: {with_interval(one.baseline)}."]
+            blocks.append("\n".join([*head, *one.warnings]))
+            blocks += ["\n".join([part.title, *table(part.head, part.cells()), part.note]) for part in one.tables()]
+        blocks += self.notes
+        blocks += [] if self.people is None else [self.people.text()]
+        return "\n\n".join(blocks)
+
+    @property
+    def setting_text(self) -> str:
+        """What was run, on one line."""
+        cost, llms = self.cost, ", ".join([self.llm, *self.others])
+        steps = "to its end" if self.steps is None else counted(self.steps, "step")
+        return (
+            f"{self.model} with {llms}; {counted(len(self.seeds), 'seed')}, {steps}; {cost['runs']} runs, "
+            f"{cost['decisions']} decisions, {cost['calls']} calls, {cost['tokens']} tokens, ${cost['dollars']:.4f}."
+        )
+
+    @property
+    def power_text(self) -> str:
+        """What so few seeds cannot show; empty if they can."""
+        n_tests = max((len(one.perturbations) for one in self.claims), default=0)
+        if not n_tests or len(self.seeds) >= (needed := seeds_needed(n_tests)):
+            return ""
+        return (
+            f"With {len(self.seeds)} seeds and {counted(n_tests, 'perturbation')}, none can be called sensitive; that "
+            f"takes at least {needed} seeds."
+        )
+
+    @property
+    def effectless_text(self) -> str:
+        """Which perturbations change nothing here; empty if each does."""
+        if not self.without_effect:
+            return ""
+        return f"Not run, as they change nothing that these agents read: {', '.join(self.without_effect)}."
+
+    @property
+    def quality_text(self) -> str:
+        """What did not come as asked; empty if everything did."""
+        texts = quality_texts(self.quality)
+        return f"Over all runs: {'; '.join(texts)}." if texts else ""
+
+    @property
+    def methods(self) -> str:
+        """A paragraph for the methods section of a paper."""
+        llms = listed([self.llm, *self.others])
+        parts = [
+            f"Robustness was audited with mesa_llm on {self.model} with {llms}, {counted(len(self.seeds), 'seed')} per "
+            f"condition ({self.cost['runs']} runs). Each perturbation was run with the seeds of the baseline and "
+            "compared with it seed by seed: it counts as stable if the 90 % interval of the difference lies within the "
+            "smallest effect of interest (two one-sided tests), and as sensitive if that interval lies beyond it and "
+            "the permutation p, corrected by Holm over all perturbations, is at most 0.05.",
+        ]
+        for one in self.claims:
+            n = {state: len(one.in_state(state)) for state in ("stable", "sensitive", "undecided")}
+            parts.append(
+                f"Claim “{one.claim.name}” ({one.claim.text}; smallest effect "
+                f"{figure_text(one.claim.smallest_effect)}): effect {with_interval(one.baseline)}; of "
+                f"{len(one.perturbations)} perturbations {n['stable']} stable, {n['sensitive']} sensitive, "
+                f"{n['undecided']} undecided; {one.verdict}."
+            )
+        parts += filter(None, [self.power_text, self.coverage, self.awareness_text, self.quality_text])
+        return " ".join(parts)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as JSON-serialisable types."""
+        return {
+            "model": self.model,
+            "llm": self.llm,
+            "other language models": list(self.others),
+            "seeds": list(self.seeds),
+            "steps": self.steps,
+            "setting": setting_text(self.setting),
+            "claims": [_claim_json(one) for one in self.claims],
+            "audited": list(self.audited),
+            "not audited": [name for name in DIMENSIONS if name not in self.audited],
+            "without effect": list(self.without_effect),
+            "awareness": None if self.awareness is None else {"n": self.awareness.n, "of": self.awareness.of},
+            "people": None if self.people is None else self.people.summary(),
+            "quality": {name: list(rate) for name, rate in self.quality.items()},
+            "methods": self.methods,
+            "description": self.setting_text,
+            "notes": self.notes,
+            **self.cost,
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know beside the verdicts: seeds, coverage, awareness, failures."""
+        texts = [self.power_text, self.coverage, self.effectless_text, self.awareness_text, self.quality_text]
+        return list(filter(None, texts))
+
+    def write(self, folder: Path) -> None:
+        """Write the report: a page, the findings as JSON, and the paragraph for the methods section.
+
+        Args:
+            folder: The folder, which is made if there is none.
+
+        Raises:
+            ConfigError: If it cannot be written.
+        """
+        findings = json.dumps(self.summary(), indent=1, default=str)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / PAGE).write_text(self.page(), encoding="utf-8")
+            (folder / METHODS).write_text(self.methods + "\n", encoding="utf-8")
+            (folder / FINDINGS).write_text(findings + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{error.filename}: the report cannot be written: {error.strerror}") from error
+
+    def page(self) -> str:
+        """Return a self-contained HTML page."""
+        from mesa_llm.experiments.benchmarks.page import picture, rendered  # Matplotlib takes a second to import
+
+        plots = [picture(one.draw()) for one in self.claims]
+        return rendered("audit.html", "mesa_llm.experiments.audits", audit=self, plots=plots)
+
+
+def _change_text(result: Stability) -> str:
+    if result.is_reversed:
+        return "sensitive: reversed"
+    if result.change == "undecided" and result.further_seeds is not None:
+        return f"undecided: {counted(result.further_seeds, 'further seed')}"
+    return result.change
+
+
+def _claim_json(one: ClaimFindings) -> dict[str, Any]:
+    rows = [
+        {
+            "dimension": row.perturbation.dimension,
+            "perturbation": row.perturbation.name,
+            **_finite(asdict(row.result)),
+            "changed": None if row.changed is None else list(row.changed),
+            "rates": {name: list(rate) for name, rate in row.rates.items()},
+        }
+        for row in one.perturbations
+    ]
+    controls = [
+        {
+            "run": row.name,
+            **_finite({"effect": asdict(row.effect), "difference": asdict(row.difference)}),
+            "claim": row.shown,
+            "changed": None if row.changed is None else list(row.changed),
+        }
+        for row in one.controls
+    ]
+    return {
+        "name": one.claim.name,
+        "claim": one.claim.text,
+        "measure": one.claim.measure,
+        "smallest effect": one.claim.smallest_effect,
+        "kind": one.claim.kind,
+        "verdict": one.verdict,
+        "shown": one.shown,
+        "baseline": _finite(asdict(one.baseline)),
+        "perturbations": rows,
+        "controls": controls,
+        "variance": {share.source: share.share for share in one.shares},
+        "warnings": one.warnings,
+    }
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with None in place of what JSON cannot hold."""
+    return {
+        name: _finite(value)
+        if isinstance(value, Mapping)
+        else None
+        if isinstance(value, float) and not math.isfinite(value)
+        else value
+        for name, value in values.items()
+    }

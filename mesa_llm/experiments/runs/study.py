@@ -1,0 +1,436 @@
+"""Studies: research questions about models, each answered by one command (`mesa-llm study oasis herd`).
+
+A package declares its studies as `STUDIES` in a module `studies`. The command line needs nothing else to find them:
+
+    def study_herd(setup: StudySetup, *, groups: Annotated[int, Field(ge=2)] = 3) -> Findings:
+        \"\"\"Run the model with each seed, and compare the groups.
+
+        Args:
+            setup: Settings of the runs.
+            groups: Number of groups.
+        \"\"\"
+
+
+    STUDIES = (Study("herd", "Do people follow the votes they see?", HerdModel, study_herd),)
+
+The function's keyword-only parameters are options of this study. `--set` accepts them and the parameters of the model.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import docstring_parser
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.runs.runner import through
+from mesa_llm.experiments.runs.sweep import sweep
+from mesa_llm.llm.address import written_llm
+from mesa_llm.llm.budget import SharedBudget
+from mesa_llm.model.cost_estimate import Cost, CountingAccess
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.quality import Quality, Rate, quality_texts, quality_warning, total_quality
+from mesa_llm.model.scenario import Parameter
+from mesa_llm.registry import find_parts, same_name
+from mesa_llm.statistics import Comparison, Estimate
+from mesa_llm.text import counted, figure_text, suggestion, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+N_SEEDS = 20
+"""Default number of seeds of a study."""
+
+COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
+"""Columns of a sweep that are summed over runs."""
+
+type Value = str | float | None
+"""A cell of a table."""
+
+
+@dataclass(frozen=True)
+class StudySetup:
+    """Settings of the runs of a study."""
+
+    seeds: Sequence[int]
+    """Seeds; each runs once in each arm."""
+
+    folder: Path | None = None
+    """Folder of the run logs, which are resumed if they exist; None to keep nothing."""
+
+    llm: str | Mapping[str, str] = "rule"
+    """Language model of the agents, or `rule`; or several by agent, as `llm=` of a model takes them."""
+
+    workers: int = 1
+    """Number of concurrent runs."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Parameters of the study's model, which override the study's own."""
+
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Options of all models."""
+
+    access: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Endpoints and limits shared by all runs, see `Access`."""
+
+    purse: SharedBudget | None = None
+    """Budget shared by all runs of the study; None for no limit."""
+
+    steps: int | None = None
+    """Number of steps of a run; None for the study's own."""
+
+    @property
+    def llm_text(self) -> str:
+        """Names of the language models, for tables."""
+        return written_llm(self.llm)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Endpoints, limits and budget, as accepted by `run_jobs`."""
+        return {**self.access, "purse": self.purse}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A research question, and the function that runs the experiment."""
+
+    name: str
+    """Name, in one word."""
+
+    question: str
+    """The question, in one sentence."""
+
+    model: type[LLMModel]
+    """Model whose parameters `--set` changes."""
+
+    run: Callable[..., Findings]
+    """Runs the study. Takes a `StudySetup`, and the options of this study by keyword."""
+
+    n_seeds: int = N_SEEDS
+    """Default number of seeds."""
+
+    @property
+    def options(self) -> tuple[Parameter, ...]:
+        """Options of this study: the keyword-only parameters of `run`."""
+        hints = typing.get_type_hints(self.run, include_extras=True)
+        meanings = {
+            one.arg_name: one.description for one in docstring_parser.parse(inspect.getdoc(self.run) or "").params
+        }
+        return tuple(
+            Parameter(name, hints[name], one.default, " ".join((meanings.get(name) or "").split()))
+            for name, one in inspect.signature(self.run).parameters.items()
+            if one.kind is inspect.Parameter.KEYWORD_ONLY
+        )
+
+
+def estimate_study(study: Study, setup: StudySetup, **own: Any) -> tuple[Cost, list[str]]:
+    """Estimate the cost of a study without sending a request or touching its folder.
+
+    Its runs of the first seed are made with random replies, and the others are assumed to cost the same.
+
+    Args:
+        study: The study.
+        setup: Settings of the runs.
+        **own: Options of the study.
+
+    Returns:
+        Total cost of its runs; and names of the language models without a known price.
+
+    Raises:
+        ConfigError: If a parameter is invalid, or a provider is unknown.
+    """
+    counting = CountingAccess(Access(**setup.access))
+    with closing(counting), through(counting):
+        study.run(replace(setup, seeds=setup.seeds[:1], folder=None, purse=None, workers=1), **own)
+    one = sum(counting.costs.values(), Cost())
+    return sum([one] * len(setup.seeds), Cost()), list(counting.unpriced)
+
+
+def find_studies(package: str | None = None) -> tuple[dict[str, dict[str, Study]], dict[str, str]]:
+    """Find the studies of one package of models, or of all.
+
+    Args:
+        package: Name of the package; None for all.
+
+    Returns:
+        Name of a package → its studies by name; and name of a package → the reason its studies cannot be used.
+    """
+    found, broken = find_parts("studies", tuple, package or "")
+    return {name: {one.name: one for one in studies} for name, studies in found.items()}, broken
+
+
+def find_study(package: str, name: str) -> Study:
+    """Find a study by package and name.
+
+    Raises:
+        ConfigError: If there is none. The message lists the existing ones.
+    """
+    studies = studies_of(package)
+    for key, study in studies.items():
+        if same_name(name, key):
+            return study
+    raise ConfigError(f"{package} has no study {name!r}; it has {', '.join(studies)}{suggestion(name, studies)}")
+
+
+def studies_of(package: str) -> dict[str, Study]:
+    """Find the studies of a package by its name.
+
+    Raises:
+        ConfigError: If it has none, or they cannot be imported.
+    """
+    found, broken = find_studies(package)
+    for name, fault in broken.items():
+        raise ConfigError(f"the studies of {name!r} cannot be used: {fault}")
+    if not found:
+        names = sorted(find_studies()[0])
+        raise ConfigError(f"{package!r} has no studies; {', '.join(names)} have some{suggestion(package, names)}")
+    return next(iter(found.values()))
+
+
+# -- runs
+
+
+@dataclass
+class StudySweeps:
+    """Runs of a study made as sweeps. Runs already in the folder are not repeated."""
+
+    setup: StudySetup
+    """Settings of the runs."""
+
+    made: list[pd.DataFrame] = field(default_factory=list["pd.DataFrame"])
+    """Tables of the sweeps, with the column `sweep`."""
+
+    n_done: int = 0
+    """Number of runs by this call."""
+
+    _temporary: TemporaryDirectory[str] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the logs."""
+        if self.setup.folder is not None:
+            return self.setup.folder
+        if self._temporary is None:
+            self._temporary = TemporaryDirectory(prefix="mesa-llm-study-")
+        return Path(self._temporary.name)
+
+    def sweep(
+        self,
+        name: str,
+        model: type[LLMModel],
+        vary: Mapping[str, Iterable[Any]] | None = None,
+        *,
+        steps: int | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        llm: str | Mapping[str, str] | Sequence[str | Mapping[str, str]] | None = None,
+        designs: Mapping[str, AgentDesign | None] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> pd.DataFrame:
+        """Run a sweep, and return one row per run.
+
+        Args:
+            name: Name of the sweep, and of its folder.
+            model: The model.
+            vary: Parameter → its values.
+            steps: Number of steps; None to run until the model ends.
+            fixed: Parameters of all runs.
+            llm: Language models; None for the setup's.
+            designs: Designs of the agents by name.
+            seeds: The seeds; None for the setup's.
+
+        Raises:
+            BudgetExceeded: If the sweep exceeded the budget.
+            MesaLLMError: If a run failed, or all decisions did.
+        """
+        setup = self.setup
+        done = sweep(
+            model,
+            vary,
+            folder=self.folder / name,
+            steps=steps,
+            seeds=setup.seeds if seeds is None else seeds,
+            llm=setup.llm if llm is None else llm,
+            designs=designs,
+            fixed=fixed,
+            workers=setup.workers,
+            options=setup.options,
+            **setup.limits,
+        )
+        done.require_whole(name)
+        self.n_done += done.n_done
+        self.made.append(done.table.assign(sweep=name))
+        return done.table
+
+    def cost(self) -> dict[str, Any]:
+        """Return the totals of all runs: runs, decisions, calls, tokens and dollars."""
+        totals = {name: sum(_total(rows, name) for rows in self.made) for name in COUNTS}
+        tokens = totals.pop("prompt_tokens") + totals.pop("reply_tokens")
+        whole: dict[str, Any] = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
+        whole["quality"] = _quality_of(self.made)
+        return {"runs": sum(map(len, self.made)), "done": self.n_done, "tokens": int(tokens)} | whole | totals
+
+    def close(self) -> None:
+        """Delete the temporary folder, if there is one."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+# -- results
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of findings."""
+
+    title: str
+    """Its title."""
+
+    rows: Sequence[Mapping[str, Value]]
+    """Its rows, all with the same columns."""
+
+    note: str = ""
+    """Meaning of its columns."""
+
+    @property
+    def head(self) -> list[str]:
+        """Names of the columns."""
+        return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    def cells(self) -> list[list[str]]:
+        """Return the rows as texts."""
+        return [[cell_text(row.get(name)) for name in self.head] for row in self.rows]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table for a notebook."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.rows), columns=self.head)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Results of a study."""
+
+    study: str
+    """Name of the study."""
+
+    question: str
+    """The research question."""
+
+    setting: Mapping[str, Any]
+    """Seeds, language models and parameters."""
+
+    cost: Mapping[str, Any]
+    """Runs, decisions, calls, tokens, dollars and seconds."""
+
+    tables: Sequence[Table]
+    """Its tables, the main one first."""
+
+    draw: Callable[[], Figure] | None = None
+    """Draws its figure; None for no figure."""
+
+    caveat: str = ""
+    """Limits of the figures."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as JSON-serialisable types."""
+        tables = {
+            one.title: [{name: _finite(value) for name, value in row.items()} for row in one.rows]
+            for one in self.tables
+        }
+        return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": tables}
+
+    def text(self) -> str:
+        """Return the tables as text for a terminal."""
+        head = [f"{self.study}: {self.question}", self.setting_text]
+        blocks = ["\n".join([one.title, *table(one.head, one.cells())]) for one in self.tables]
+        return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.quality_text, self.caveat])])
+
+    @property
+    def setting_text(self) -> str:
+        """The setting and the cost, on one line."""
+        chosen = "; ".join(f"{name}: {_setting_text(value)}" for name, value in self.setting.items())
+        cost = self.cost
+        return (
+            f"{chosen}. {counted(cost['runs'], 'run')}, {cost['decisions']} decisions, {cost['failures']} failed; "
+            f"{cost['calls']} calls, {cost['tokens']} tokens, ${cost['dollars']:.4f}."
+        )
+
+    @property
+    def quality_text(self) -> str:
+        """What did not come as asked, beside the results; empty if nothing is counted."""
+        quality: Quality = self.cost.get("quality", {})
+        texts = quality_texts({name: rate for name, rate in quality.items() if name != "failed"})
+        beside = f"Beside the results: {'; '.join(texts)}." if texts else ""
+        return " ".join(filter(None, (beside, quality_warning(quality))))
+
+    def page(self) -> str:
+        """Return a self-contained HTML page."""
+        from mesa_llm.experiments.benchmarks.page import picture, rendered  # Matplotlib takes a second to import
+
+        plot = "" if self.draw is None else picture(self.draw())
+        return rendered("study.html", "mesa_llm.experiments.runs", findings=self, plot=plot)
+
+
+def cell_text(value: Value) -> str:
+    """Format a cell, with three significant digits for numbers."""
+    return value if isinstance(value, str) else figure_text(value)
+
+
+def _finite(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _setting_text(value: Any) -> str:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return str(value)
+    are_whole = len(value) > 2 and all(type(one) is int for one in value)
+    if are_whole and list(value) == list(range(value[0], value[-1] + 1)):
+        return f"{value[0]} to {value[-1]}"
+    return ", ".join(map(str, value))
+
+
+def estimate_cells(estimate: Estimate | None, name: str = "mean") -> dict[str, Value]:
+    """Return a figure and the bounds of its interval as cells.
+
+    Args:
+        estimate: The figure, if there is one.
+        name: Name of its column.
+    """
+    if estimate is None:
+        return {name: None, "low": None, "high": None}
+    return {name: estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def comparison_cells(one: Comparison | None) -> dict[str, Value]:
+    """Return a comparison as cells: difference, interval, effect size, p and corrected p.
+
+    Args:
+        one: The comparison; None without a pair.
+    """
+    cells = estimate_cells(None if one is None else one.difference, "difference")
+    if one is None:
+        return cells | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
+    return cells | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
+
+
+def _total(rows: pd.DataFrame, name: str) -> float:
+    return math.fsum(rows[name])
+
+
+def _quality_of(made: Iterable[pd.DataFrame]) -> dict[str, Rate]:
+    """Add up the data quality of all runs of sweeps."""
+    texts = [text for rows in made if "quality" in rows for text in rows["quality"] if isinstance(text, str)]
+    return total_quality(map(json.loads, texts))
