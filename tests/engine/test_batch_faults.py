@@ -111,10 +111,14 @@ def elsewhere(line: bytes, key: Any) -> bytes:
 
 
 def crowd(n: int, ago_s: float = 0.0) -> Prepare:
-    """Put batches of others before those of the run."""
-    at = datetime.now(UTC) - timedelta(seconds=ago_s)
-    times = {"created_at": at.isoformat(), "request_counts": {"processing": 1, "total": 1}}
-    return lambda server: server.others.extend({"id": f"other_{index}", **times} for index in range(n))
+    """Put batches of others before those of the run, created that long before it."""
+
+    def prepare(server: BatchServer) -> None:
+        at = datetime.now(UTC) - timedelta(seconds=ago_s)
+        times = {"created_at": at.isoformat(), "request_counts": {"processing": 1, "total": 1}}
+        server.others.extend({"id": f"other_{index}", **times} for index in range(n))
+
+    return prepare
 
 
 def first_creations(*statuses: int | None) -> Prepare:
