@@ -24,8 +24,8 @@ from thresholds import Threshold, table
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.embeddings import embedder
 from mesa_llm.population import from_distributions
-from mesa_llm.worlds.social import Account, PersonalFeed, SocialWorld
-from mesa_llm.worlds.social.personal import VectorArray, best_matches
+from mesa_llm_models.social.world import Account, PersonalFeed, SocialWorld
+from mesa_llm_models.social.world.personal import VectorArray, best_matches
 
 DIMENSIONS = 256
 TOP = 50

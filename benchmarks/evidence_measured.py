@@ -14,9 +14,9 @@ import pandas as pd
 from evidence_record import Claim, Reading, Readings, Study
 
 from mesa_llm.experiments.benchmarks import find_task, mean_absolute_error
-from mesa_llm.worlds.auction import score_bidders
 from mesa_llm_models.auction_arena.model import AuctionArena
 from mesa_llm_models.auction_arena.scores import tournament
+from mesa_llm_models.auction_arena.world import score_bidders
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
 from mesa_llm_models.cognitive_biases.scores import published
 from mesa_llm_models.econ_agent.agents import AtRandom

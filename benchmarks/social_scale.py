@@ -39,8 +39,8 @@ from mesa_llm.engine.activation import RandomShare
 from mesa_llm.llm.scripted import ScriptedLLM, call
 from mesa_llm.records import Reply, Request
 from mesa_llm.tools.tool import marked_methods
-from mesa_llm.worlds.social import Account, FeedName, SocialWorld
 from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.social.world import Account, FeedName, SocialWorld
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from mesa_llm.worlds.auction import PAPER_LOTS, Auction, Bidder, ordered_lots
-from mesa_llm.worlds.economy import Economy
-from mesa_llm.worlds.exchange import STOCKS, Calendar, Exchange, draw_endowments
-from mesa_llm.worlds.macro import Macroeconomy
-from mesa_llm.worlds.market import PredictionMarkets
-from mesa_llm.worlds.social import Account, SocialWorld
 from mesa_llm_models.auction_arena.policies import RuleBidder
+from mesa_llm_models.auction_arena.world import PAPER_LOTS, Auction, Bidder, ordered_lots
+from mesa_llm_models.econ_agent.world import Macroeconomy
+from mesa_llm_models.economy.world import Economy
+from mesa_llm_models.market.world import PredictionMarkets
+from mesa_llm_models.social.world import Account, SocialWorld
+from mesa_llm_models.stock_agent.world import STOCKS, Calendar, Exchange, draw_endowments
 
 SEED = 1
 

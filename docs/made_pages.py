@@ -33,14 +33,14 @@ PARTS = {
     "Language models": ["llm", "records", "canonical", "errors", "text"],
     "Worlds": [
         "world",
-        "worlds.auction",
-        "worlds.economy",
-        "worlds.exchange",
-        "worlds.macro",
-        "worlds.market",
-        "worlds.questionnaire",
-        "worlds.room",
-        "worlds.social",
+        "questionnaire",
+        "mesa_llm_models.auction_arena.world",
+        "mesa_llm_models.discussion.world",
+        "mesa_llm_models.econ_agent.world",
+        "mesa_llm_models.economy.world",
+        "mesa_llm_models.market.world",
+        "mesa_llm_models.social.world",
+        "mesa_llm_models.stock_agent.world",
     ],
     "Experiments": [
         "experiments.runs.sweep",
@@ -71,7 +71,7 @@ PARTS = {
     ],
     "Pages": ["viz"],
 }
-"""Part of the reference → packages and modules of `mesa_llm` in it, in order."""
+"""Part of the reference → packages and modules in it, in order; those of `mesa_llm` by their short names."""
 
 
 def write(docs: Path) -> None:
@@ -95,7 +95,8 @@ def pages_of_files() -> dict[Path, str]:
     pages = {library: "reference/index", models: "models/index"}
     pages[notebooks] = "notebooks/index"
     for module in (module for modules in PARTS.values() for module in modules):
-        place = library / module.replace(".", "/")
+        package = models if is_within(module, "mesa_llm_models") else library
+        place = package / module.replace(".", "/")
         pages |= dict.fromkeys((place, place.with_suffix(".py"), place / "__init__.py"), f"reference/{module}")
     pages[LIBRARY] = "prompts/index"
     for entry in own_models():
@@ -130,7 +131,10 @@ def reference_pages() -> Iterator[tuple[str, str]]:
     for part, modules in PARTS.items():
         text += contents(modules, part) + "\n"
         for name in modules:
-            yield name, reference_page(import_module(f"mesa_llm.{name}"))
+            yield (
+                name,
+                reference_page(import_module(name if is_within(name, "mesa_llm_models") else f"mesa_llm.{name}")),
+            )
     yield "index", text
 
 
@@ -148,7 +152,7 @@ def foreign_bases(kind: type[Any]) -> list[str]:
     """Name the bases of a class whose members are not listed with its own: other packages', and public ones."""
     public_classes = [getattr(mesa_llm, name) for name in mesa_llm.__all__]
     documented = {base for public in kind.__mro__[1:] if public in public_classes for base in public.__mro__}
-    bases = [base for base in kind.__mro__ if base in documented or not is_within(base.__module__, "mesa_llm")]
+    bases = [base for base in kind.__mro__ if base in documented or not base.__module__.startswith("mesa_llm")]
     return sorted({base.__name__ for base in bases})
 
 

@@ -33,6 +33,17 @@ MODULES = {
     "mesa_llm.model.registry": "mesa_llm.registry",
     "mesa_llm.sweep": "mesa_llm.experiments.runs.sweep",
     "mesa_llm.tournament": "mesa_llm.experiments.tournament",
+    "mesa_llm.viz.social": "mesa_llm_models.social.components",
+    "mesa_llm.worlds.auction": "mesa_llm_models.auction_arena.world",
+    "mesa_llm.worlds.beliefs": "mesa_llm_models.social.beliefs",
+    "mesa_llm.worlds.economy": "mesa_llm_models.economy.world",
+    "mesa_llm.worlds.exchange": "mesa_llm_models.stock_agent.world",
+    "mesa_llm.worlds.macro": "mesa_llm_models.econ_agent.world",
+    "mesa_llm.worlds.market": "mesa_llm_models.market.world",
+    "mesa_llm.worlds.questionnaire": "mesa_llm.questionnaire",
+    "mesa_llm.worlds.room": "mesa_llm_models.discussion.world",
+    "mesa_llm.worlds.social": "mesa_llm_models.social.world",
+    "mesa_llm.worlds.stances": "mesa_llm_models.social.stances",
 }
 """Modules → where they are now, for run logs that name them; the modules inside a package move with it."""
 
@@ -48,19 +59,6 @@ NAMES = {
     "LoggedAction": ("mesa_llm.reports", "Deed"),
     "actions_of": ("mesa_llm.reports", "deeds_of"),
     "MissingAnswers": ("mesa_llm.viz", "LackingAnswers"),
-    "BidderAccount": ("mesa_llm.worlds.auction", "Account"),
-    "BiddingPlan": ("mesa_llm.worlds.auction", "Plan"),
-    "SkillRating": ("mesa_llm.worlds.auction", "Rating"),
-    "ActionForecast": ("mesa_llm.worlds.exchange", "Forecast"),
-    "ForumPost": ("mesa_llm.worlds.exchange", "Post"),
-    "QuarterlyReport": ("mesa_llm.worlds.exchange", "Report"),
-    "StockTrade": ("mesa_llm.worlds.exchange", "Trade"),
-    "TradingAccount": ("mesa_llm.worlds.exchange", "Account"),
-    "MarketQuestion": ("mesa_llm.worlds.market", "Question"),
-    "AnswerKey": ("mesa_llm.worlds.questionnaire", "Place"),
-    "TwoSampleTest": ("mesa_llm.worlds.questionnaire", "Comparison"),
-    "require_texts": ("mesa_llm.worlds.questionnaire", "demand_texts"),
-    "PostIndex": ("mesa_llm.worlds.social", "Board"),
 }
 """Public names → the module that defines them, and what they were called before."""
 

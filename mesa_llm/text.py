@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache, lru_cache
 from typing import Any
 
 MAX_NAME = 80
@@ -174,3 +175,21 @@ def sentences(texts: Mapping[str, str]) -> Callable[..., str]:
         return texts[name].format(**values)
 
     return fill
+
+
+@lru_cache(maxsize=4096)  # many readers see one post
+def tone(text: str) -> float:
+    """Measure the tone of a text, from -1 to 1: VADER's compound score.
+
+    Source:
+        Hutto and Gilbert (2014), VADER, ICWSM 8.
+    """
+    return float(_tone_analyzer().polarity_scores(text)["compound"])
+
+
+@cache
+def _tone_analyzer() -> Any:
+    """Load VADER's lexicon, once."""
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+    return SentimentIntensityAnalyzer()

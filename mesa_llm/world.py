@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import ActionResult, Event, Observation
@@ -12,6 +12,9 @@ from mesa_llm.text import NOTHING_DONE
 from mesa_llm.tools.tool import action
 
 T = TypeVar("T")
+
+Rules = Literal["corrected", "original"]
+"""Rule set for originals with defects that affect their published numbers: corrected, or as published."""
 
 
 @runtime_checkable

@@ -158,7 +158,7 @@ def test_one_page_lists_all_prompts_with_the_places_where_they_are_used(made_pag
     assert all(f"### `{path.relative_to(ROOT).as_posix()}`" in page for path in templates)
     assert "Used in ." not in page
     assert "Rewording `formal`:\n\n~~~~text\nThis is what you remember:" in page
-    assert "| `create_post` | `mesa_llm/worlds/social/rules.py` | Publish a post of your own. |" in page
+    assert "| `create_post` | `models/mesa_llm_models/social/world/rules.py` | Publish a post of your own. |" in page
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

@@ -20,10 +20,10 @@ from mesa_llm.model.bridge import Bridge
 from mesa_llm.records import Event
 from mesa_llm.testing import BREAKS, FORGED, INVISIBLE
 from mesa_llm.tools.tool import marked_methods
-from mesa_llm.worlds.auction import Auction, Bidder, Lot
-from mesa_llm.worlds.economy import Economy
-from mesa_llm.worlds.market import PredictionMarkets
-from mesa_llm.worlds.social import PRESETS, Account, SocialWorld
+from mesa_llm_models.auction_arena.world import Auction, Bidder, Lot
+from mesa_llm_models.economy.world import Economy
+from mesa_llm_models.market.world import PredictionMarkets
+from mesa_llm_models.social.world import PRESETS, Account, SocialWorld
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 from tests.worlds.exchange.small_exchange import exchange, go_to
 

@@ -21,9 +21,9 @@ from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.interventions import variables
 from mesa_llm.model.scenario import Parameter, parameters_of
+from mesa_llm.tables import read_json
 from mesa_llm.text import clip, suggestion, table
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.files import read_json
 
 MAX_CELL = 60
 """Maximum number of characters of a default or a range in a table."""

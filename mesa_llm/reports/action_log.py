@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.beliefs import tone
+from mesa_llm.text import tone
+from mesa_llm.world import Rules
 
 if TYPE_CHECKING:
     from mesa_llm.model.model import LLMModel

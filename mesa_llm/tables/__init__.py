@@ -1,7 +1,7 @@
 """Read tables and text files in the formats that users have, without altering any cell."""
 
 from mesa_llm.tables.cleaning import MISSING, columns_of
-from mesa_llm.tables.encodings import decoded, numbered_lines, read_bytes, read_text
+from mesa_llm.tables.encodings import decoded, numbered_lines, read_bytes, read_json, read_text
 from mesa_llm.tables.numbers import number_in, numbers_of, plain_number
 from mesa_llm.tables.rows import PlacedRow, Record, Row, folded
 from mesa_llm.tables.separated import lines_of, records_of, separator_of
@@ -26,6 +26,7 @@ __all__ = [
     "numbers_of",
     "plain_number",
     "read_bytes",
+    "read_json",
     "read_table",
     "read_text",
     "records_of",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import logging
 import re
 import zlib
 from pathlib import Path
+from typing import Any
 
 from mesa_llm.errors import ConfigError
 
@@ -108,6 +110,18 @@ def read_text(path: str | Path, encoding: str | None = None) -> str:
     """
     path = Path(path)
     return decoded(read_bytes(path), path, encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        ConfigError: If it cannot be opened, or is not JSON. The message names the file.
+    """
+    try:
+        return json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not a readable JSON file: {error}") from error
 
 
 def decoded(content: bytes, path: Path, encoding: str | None = None) -> str:

@@ -28,9 +28,9 @@ from mesa_llm import Observation, ToolCall, action, tool
 from mesa_llm.engine.parsing import read
 from mesa_llm.errors import BadReply, ParseError
 from mesa_llm.llm.openai.reply import read_reply
+from mesa_llm.questionnaire import Item, Sheet
 from mesa_llm.records import Decision, Request, Salt
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.questionnaire import Item, Sheet
 
 SAID, FAILED = "said", "failed"
 KINDS = ("action", "choice", "sheet", "text")

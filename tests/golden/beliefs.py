@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm.worlds.beliefs import Beliefs, StepPost
+from mesa_llm_models.social.beliefs import Beliefs, StepPost
 
 REL = 1e-12
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mesa_llm.worlds.macro.rules import MonthlyEconomy
-from mesa_llm.worlds.macro.state import CONSUMPTION_STEP, TOP_LEVEL
 from mesa_llm_models.econ_agent.agents import HouseholdStanding, buffer_stock_share, lengnick_share, work_propensity
+from mesa_llm_models.econ_agent.world.rules import MonthlyEconomy
+from mesa_llm_models.econ_agent.world.state import CONSUMPTION_STEP, TOP_LEVEL
 
 Array = npt.NDArray[Any]
 

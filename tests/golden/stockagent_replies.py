@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.exchange.state import STOCKS, Stock
+from mesa_llm_models.stock_agent.world.state import STOCKS, Stock
 
 Fields = dict[str, Any]
 """The fields of one reply, as they were written."""

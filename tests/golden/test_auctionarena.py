@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.auction import ORIGINAL_RULES, Auction, Bidder, BidderAccount, BidRecord, Lot, rate
-from mesa_llm.worlds.auction.scores import BETA, DRAW_PROBABILITY, MU, SIGMA, TAU
 from mesa_llm_models.auction_arena.policies import RuleBidder
+from mesa_llm_models.auction_arena.world import ORIGINAL_RULES, Auction, Bidder, BidderAccount, BidRecord, Lot, rate
+from mesa_llm_models.auction_arena.world.scores import BETA, DRAW_PROBABILITY, MU, SIGMA, TAU
 from tests.golden.reading import Recorded, golden, name_of, section
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from mesa_llm.worlds.macro.jobs import BAND_EDGES, TITLES_PER_BAND, bands_of
-from mesa_llm.worlds.macro.rules import MonthlyEconomy, consumption_level, ladder_of, taylor_rate
-from mesa_llm.worlds.macro.state import UNEMPLOYED, US_TAX, Households, MacroParameters
 from mesa_llm_models.econ_agent.agents import BufferStock, HouseholdStanding, Lengnick
+from mesa_llm_models.econ_agent.world.jobs import BAND_EDGES, TITLES_PER_BAND, bands_of
+from mesa_llm_models.econ_agent.world.rules import MonthlyEconomy, consumption_level, ladder_of, taylor_rate
+from mesa_llm_models.econ_agent.world.state import UNEMPLOYED, US_TAX, Households, MacroParameters
 from tests.golden.policy_trace import Quantities, check_trace, quantities_of
 from tests.golden.reading import assert_close, golden, name_of, section
 

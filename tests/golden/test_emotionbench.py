@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.worlds.questionnaire import Instrument, Mode, Scale, Subscale, in_item_order, summary
+from mesa_llm.questionnaire import Instrument, Mode, Scale, Subscale, in_item_order, summary
 from mesa_llm_models.emotionbench.items import load_instruments, load_situations
 from mesa_llm_models.emotionbench.scores import changes
 from tests.golden.last_digits import assert_read_by_last_digits

@@ -17,9 +17,9 @@ import pytest
 from mesa_llm.errors import ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.social import Account, HotFeed, PersonalFeed, SocialWorld, XFeed, write_oasis_database
-from mesa_llm.worlds.social.recommenders import hot_scores
 from mesa_llm_models.oasis.environment import as_ours
+from mesa_llm_models.social.world import Account, HotFeed, PersonalFeed, SocialWorld, XFeed, write_oasis_database
+from mesa_llm_models.social.world.recommenders import hot_scores
 
 FOLDER = Path(__file__).parent / "oasis"
 ACTIONS = (

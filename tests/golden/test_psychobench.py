@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.worlds.questionnaire import (
+from mesa_llm.questionnaire import (
     Instrument,
     Mode,
     Scale,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM, ToolCall
-from mesa_llm.worlds.room import Line
-from mesa_llm.worlds.room.rules import speaks
 from mesa_llm_models.discussion.config.plan import MANNERS
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.output import sauce_output
+from mesa_llm_models.discussion.world import Line
+from mesa_llm_models.discussion.world.rules import speaks
 from tests.golden.reading import Recorded, golden, section
 
 CASES = golden("sauce")

@@ -7,14 +7,9 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.worlds.beliefs import (
-    Beliefs,
-    Exposure,
-    apply_posts,
-    tone,
-    update_beliefs,
-)
-from mesa_llm.worlds.text import confidence_band, position_band
+from mesa_llm.text import tone
+from mesa_llm_models.social.belief_text import confidence_band, position_band
+from mesa_llm_models.social.beliefs import Beliefs, Exposure, apply_posts, update_beliefs
 from tests.golden.beliefs import REL, beliefs_of, posts_of, text_of, written
 from tests.golden.reading import assert_close, golden, outcome_of, section
 

@@ -11,7 +11,7 @@ import pytest
 
 from mesa_llm import Bridge, Event
 from mesa_llm.model.bridge import PAYLOADS
-from mesa_llm.worlds.market import PredictionMarkets
+from mesa_llm_models.market.world import PredictionMarkets
 from tests.golden.reading import golden, is_same, section
 
 CASES = golden("simswarm")

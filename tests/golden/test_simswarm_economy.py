@@ -9,7 +9,7 @@ import pytest
 
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Event
-from mesa_llm.worlds.economy import Economy, EconomyParameters
+from mesa_llm_models.economy.world import Economy, EconomyParameters
 from tests.golden.reading import assert_close, failure_of, golden, outcome_of, recorded_part, section
 
 CASES: list[dict[str, Any]] = section(golden("simswarm"), "economic_env")

@@ -20,11 +20,11 @@ import pytest
 from mesa_llm import Bridge, Event
 from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.beliefs import Beliefs, apply_posts
-from mesa_llm.worlds.economy import Economy
-from mesa_llm.worlds.market import PredictionMarkets
-from mesa_llm.worlds.market.makers import ConstantProductLegacy, Outcome
-from mesa_llm.worlds.social import SocialWorld
+from mesa_llm_models.economy.world import Economy
+from mesa_llm_models.market.world import PredictionMarkets
+from mesa_llm_models.market.world.makers import ConstantProductLegacy, Outcome
+from mesa_llm_models.social.beliefs import Beliefs, apply_posts
+from mesa_llm_models.social.world import SocialWorld
 from tests.golden.beliefs import REL, posts_of, written
 from tests.golden.reading import Recorded, assert_close, golden, is_same
 from tests.golden.test_simswarm_economy import Script

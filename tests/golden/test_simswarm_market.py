@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.market import MarketQuestion, PredictionMarkets
-from mesa_llm.worlds.market.facts import floor_shares
-from mesa_llm.worlds.market.makers import OUTCOMES, ConstantProductLegacy
-from mesa_llm.worlds.market.state import question_slug
+from mesa_llm_models.market.world import MarketQuestion, PredictionMarkets
+from mesa_llm_models.market.world.facts import floor_shares
+from mesa_llm_models.market.world.makers import OUTCOMES, ConstantProductLegacy
+from mesa_llm_models.market.world.state import question_slug
 from tests.golden.reading import Recorded, failure_of, golden, is_same, outcome_of, recorded_part, section
 
 CASES = golden("simswarm")

@@ -10,7 +10,7 @@ import pytest
 from mesa_llm.errors import ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.social import FeedItem, SimSwarmFeed, SocialWorld
+from mesa_llm_models.social.world import FeedItem, SimSwarmFeed, SocialWorld
 from tests.golden.reading import failure_of, golden, is_same, outcome_of, recorded_part, section
 
 SCRIPTS: list[dict[str, Any]] = section(golden("simswarm"), "social_env")

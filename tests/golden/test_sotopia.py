@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm import ScriptedLLM, ToolCall
 from mesa_llm.engine.survey import JUDGING
-from mesa_llm.worlds.room import EndRule, JustLeft, MaxTurns, Member, Move, Room, Stale, TooFewLeft
+from mesa_llm_models.discussion.world import EndRule, JustLeft, MaxTurns, Member, Move, Room, Stale, TooFewLeft
 from mesa_llm_models.sotopia.judge import STANDARD, judgement_type
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.scenes import HARD, RELATIONS, CharacterProfile, Pairing, Scenes, Situation, load_scenes

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook
-from mesa_llm.worlds.exchange.lending import Lending, liquidate
-from mesa_llm.worlds.exchange.matching import Settlement, TradingRules
-from mesa_llm.worlds.exchange.rules import StockMarket
-from mesa_llm.worlds.exchange.state import (
+from mesa_llm_models.stock_agent.world.book import SIDES, Order, OrderBook
+from mesa_llm_models.stock_agent.world.lending import Lending, liquidate
+from mesa_llm_models.stock_agent.world.matching import Settlement, TradingRules
+from mesa_llm_models.stock_agent.world.rules import StockMarket
+from mesa_llm_models.stock_agent.world.state import (
     FIRST_PRICES,
     Calendar,
     Endowment,
@@ -26,7 +26,7 @@ from mesa_llm.worlds.exchange.state import (
     draw_endowments,
     worth,
 )
-from mesa_llm.worlds.exchange.world import Exchange
+from mesa_llm_models.stock_agent.world.world import Exchange
 from tests.golden.reading import decoded, golden, name_of, section
 from tests.golden.stockagent_replies import first_accepted, is_acted_on, read_forecast, read_loan, read_trade
 

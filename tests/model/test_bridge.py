@@ -6,8 +6,8 @@ from mesa_llm import Bridge, Event
 from mesa_llm.agents.mailbox import MAX_INBOX, Mailbox
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.bridge import PAYLOADS, Delivery
-from mesa_llm.worlds.economy import Economy
-from mesa_llm.worlds.market import PredictionMarkets
+from mesa_llm_models.economy.world import Economy
+from mesa_llm_models.market.world import PredictionMarkets
 
 NEWS = Event("social", "viral_post", {"author": "Mia"}, "Mia's post went viral.")
 

@@ -3,7 +3,7 @@
 from mesa_llm import LLMAgent, LLMModel, Observation, ScriptedLLM, ToolCall, ToolError, Turn, action
 from mesa_llm.llm.replies import call
 from mesa_llm.model.quality import Rate, quality_texts, quality_warning, total_quality
-from mesa_llm.worlds.questionnaire import Instrument, Questionnaire, Scale, Subscale, sheets_of
+from mesa_llm.questionnaire import Instrument, Questionnaire, Scale, Subscale, sheets_of
 
 MOOD = Instrument(
     "Mood",

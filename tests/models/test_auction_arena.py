@@ -18,11 +18,11 @@ from mesa_llm import BudgetExceeded, ConfigError, ScriptedLLM, ToolCall
 from mesa_llm.records import Failure, Request
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm.viz import markup
-from mesa_llm.worlds.auction import ORIGINAL_RULES
 from mesa_llm_models.auction_arena.app import TEMPLATES, belief_views, bidder_views, lot_view, plan_views
 from mesa_llm_models.auction_arena.model import AuctionArena, AuctionScenario
 from mesa_llm_models.auction_arena.policies import TWINS, RuleBidder, play
 from mesa_llm_models.auction_arena.scores import rating_history, standings, tournament
+from mesa_llm_models.auction_arena.world import ORIGINAL_RULES
 
 PAPER_VALUE = 60_000
 """What the ten lots of the paper are worth together, in dollars."""

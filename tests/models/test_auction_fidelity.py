@@ -13,9 +13,9 @@ from mesa_llm import ConfigError, ScriptedLLM, ToolCall
 from mesa_llm.records import Reply, Request
 from mesa_llm.registry import ModelEntry
 from mesa_llm.testing import CHECKS
-from mesa_llm.worlds.auction import ORIGINAL_RULES
 from mesa_llm_models.auction_arena.agents import BidderDialogue
 from mesa_llm_models.auction_arena.model import AuctionArena, AuctionScenario
+from mesa_llm_models.auction_arena.world import ORIGINAL_RULES
 
 SYSTEM = ("ascending auction", "larger total profit", "not known to you", "true value less your bid")
 

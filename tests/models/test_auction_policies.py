@@ -7,15 +7,6 @@ from statistics import mean
 
 import pytest
 
-from mesa_llm.worlds.auction import (
-    PAPER_LOTS,
-    Auction,
-    AuctionRules,
-    Bidder,
-    Lot,
-    TieRule,
-    ordered_lots,
-)
 from mesa_llm_models.auction_arena.policies import (
     BiddingPolicy,
     PacingBidder,
@@ -24,6 +15,15 @@ from mesa_llm_models.auction_arena.policies import (
     ValueBidder,
     ZeroIntelligenceBidder,
     play,
+)
+from mesa_llm_models.auction_arena.world import (
+    PAPER_LOTS,
+    Auction,
+    AuctionRules,
+    Bidder,
+    Lot,
+    TieRule,
+    ordered_lots,
 )
 
 

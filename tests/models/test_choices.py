@@ -12,9 +12,9 @@ from mesa_llm.records import options_for
 from mesa_llm.registry import find_models
 from mesa_llm.testing import honest_reply
 from mesa_llm.tools.tool import marked_methods
-from mesa_llm.worlds.social import SocialWorld
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.social.world import SocialWorld
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
 SUMS = {"amount", "shares", "price", "count", "quantity", "value"}

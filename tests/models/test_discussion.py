@@ -13,7 +13,6 @@ import pytest
 from mesa_llm import ConfigError, Failure, ScriptedLLM, ToolCall
 from mesa_llm.experiments.runs.study import StudySetup
 from mesa_llm.viz import markup
-from mesa_llm.worlds.room import Line, Manner, Wish
 from mesa_llm_models.discussion.agents import attitude_after
 from mesa_llm_models.discussion.app import CHAT, chat_items
 from mesa_llm_models.discussion.charts import talk_figure
@@ -23,6 +22,7 @@ from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.output import sauce_output
 from mesa_llm_models.discussion.scores import choice_shares, curve, drift, talk_shares
 from mesa_llm_models.discussion.studies import TOPICS, run_rooms, study_debate
+from mesa_llm_models.discussion.world import Line, Manner, Wish
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}
 QUESTION = {"id": "vote", "question": "Yes or no?", "iterations": [0, 2, -1], "choices": ["yes", "no"]}

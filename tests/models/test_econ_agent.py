@@ -19,12 +19,12 @@ from mesa_llm.errors import ServerError
 from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.replies import call
 from mesa_llm.testing import faulty, honest
-from mesa_llm.worlds.macro import TOP_LEVEL, consumption_level
 from mesa_llm_models.econ_agent import charts
 from mesa_llm_models.econ_agent.agents import POLICIES, HouseholdStanding
 from mesa_llm_models.econ_agent.app import collected
 from mesa_llm_models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
 from mesa_llm_models.econ_agent.scores import regress
+from mesa_llm_models.econ_agent.world import TOP_LEVEL, consumption_level
 
 ECONOMIES = {
     "seed": st.integers(0, 2**31 - 1),

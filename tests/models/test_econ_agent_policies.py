@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.worlds.macro import NO_TAX, Macroeconomy
 from mesa_llm_models.econ_agent.agents import (
     AtRandom,
     BufferStock,
@@ -24,6 +23,7 @@ from mesa_llm_models.econ_agent.agents import (
     work_propensity,
 )
 from mesa_llm_models.econ_agent.scores import comparable, inequality, okun, phillips, regress, scores_of
+from mesa_llm_models.econ_agent.world import NO_TAX, Macroeconomy
 
 
 def standing(

@@ -15,11 +15,11 @@ from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.llm.replies import call
 from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.records import Request
-from mesa_llm.worlds.exchange import COMPANIES, Loan, report_on
-from mesa_llm.worlds.exchange.text import BACKGROUNDS
 from mesa_llm_models.econ_agent.agents import HouseholdDialogue
 from mesa_llm_models.econ_agent.model import EconAgentModel, EconAgentScenario
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
+from mesa_llm_models.stock_agent.world import COMPANIES, Loan, report_on
+from mesa_llm_models.stock_agent.world.text import BACKGROUNDS
 
 THOUGHT = "I will keep more in my account."
 

@@ -12,6 +12,7 @@ USUAL = {
     "__init__.py",
     "model.py",
     "agents.py",
+    "world",
     "app.py",
     "prompts",
     "data",

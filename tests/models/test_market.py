@@ -15,8 +15,8 @@ from mesa_llm import ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.scripted import call
 from mesa_llm.testing import FAULTS
-from mesa_llm.worlds.market import MakerName, score_forecasts
 from mesa_llm_models.market.model import MarketModel, MarketScenario, invented_questions
+from mesa_llm_models.market.world import MakerName, score_forecasts
 
 MAKERS: tuple[MakerName, ...] = ("fixed_product", "lmsr", "constant_product_legacy")
 

@@ -21,7 +21,6 @@ from mesa_llm.cli.app import app
 from mesa_llm.experiments.runs.study import StudySetup
 from mesa_llm.llm.scripted import call
 from mesa_llm.statistics import Estimate
-from mesa_llm.worlds.social.curves import SpreadCurves
 from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS
 from mesa_llm_models.oasis.charts import course_figure
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
@@ -59,6 +58,7 @@ from mesa_llm_models.oasis.studies import (
 )
 from mesa_llm_models.oasis.studies_app import PAGES, SHOWN, Studies
 from mesa_llm_models.oasis.text import CAUTIOUS
+from mesa_llm_models.social.world.curves import SpreadCurves
 from tests.faulty_server import FaultyServer, refused
 
 DATA = os.environ.get("MESA_LLM_DATA")

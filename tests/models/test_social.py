@@ -13,9 +13,9 @@ from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.llm.scripted import call
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm.tools.tool import marked_methods
-from mesa_llm.worlds.social import PRESETS, PresetName, SocialWorld
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import OWN_PRESETS, SocialModel, SocialScenario
+from mesa_llm_models.social.world import PRESETS, PresetName, SocialWorld
 
 DATA = os.environ.get("MESA_LLM_DATA")
 

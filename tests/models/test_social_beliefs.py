@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm.worlds.text import position_band
+from mesa_llm_models.social.belief_text import position_band
 from mesa_llm_models.social.model import SocialModel
 
 LAW = "the new climate law"

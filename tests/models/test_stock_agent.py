@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from mesa_llm import ConfigError, ScriptedLLM, ToolCall
 from mesa_llm.llm.replies import call
 from mesa_llm.records import Request
-from mesa_llm.worlds.exchange import STOCKS, Loan, Moment, Quote, TraderFacts
 from mesa_llm_models.stock_agent.agents import TWINS, Fundamentalist, take
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
 from mesa_llm_models.stock_agent.scores import Paths, changes_error, gemini_paths, session_changes, total_change
+from mesa_llm_models.stock_agent.world import STOCKS, Loan, Moment, Quote, TraderFacts
 
 
 def run(model: StockAgentModel) -> StockAgentModel:

@@ -10,8 +10,8 @@ import pytest
 from mesa_llm import ActionResult, ConfigError, LLMAgent, LLMModel, Observation, RunLog, ToolCall
 from mesa_llm.reports import ActionTables
 from mesa_llm.tools.tool import action
-from mesa_llm.worlds.market import PredictionMarkets
-from mesa_llm.worlds.social import SocialWorld
+from mesa_llm_models.market.world import PredictionMarkets
+from mesa_llm_models.social.world import SocialWorld
 
 
 class German(SocialWorld):

@@ -24,7 +24,7 @@ from mesa_llm.viz.render.trace import agent_steps
 from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.rw_lock import lock_of, steady
 from mesa_llm.viz.session.session import PageSession
-from mesa_llm.viz.social import follow_network, spread_curves
+from mesa_llm_models.social.components import follow_network, spread_curves
 
 
 class Giver(MoneyAgent, Mind):

@@ -11,13 +11,13 @@ import pytest
 from mesa_llm.registry import find_model
 from mesa_llm.viz import Row, markup
 from mesa_llm.viz.render.trace import event_row
-from mesa_llm.viz.social.reader import feed_values, social_world
 from mesa_llm_models.commons.app import meeting_cells
 from mesa_llm_models.compost.app import text_cells
 from mesa_llm_models.discussion.app import CHAT, chat_items
 from mesa_llm_models.emergent_analogies.app import answer_cells
 from mesa_llm_models.hidden_roles.app import talk_cells
 from mesa_llm_models.market.app import trade_cells
+from mesa_llm_models.social.components.reader import feed_values, social_world
 from mesa_llm_models.stock_agent.app import FORUM, forum_values
 from mesa_llm_models.three_worlds.app import post_cells
 

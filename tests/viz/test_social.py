@@ -16,12 +16,20 @@ from mesa_llm.viz.components.autocomplete import Suggestion, options_in
 from mesa_llm.viz.render.markup import markup
 from mesa_llm.viz.session.interviews import MAX_QUESTION, InterviewQueue, Waiting, interviews_with
 from mesa_llm.viz.session.rw_lock import lock_of
-from mesa_llm.viz.social.cascade import MAX_SHARERS, MEASURES, cascade_chart, read_text, root_of, spread_charts, tree_of
-from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_scene
-from mesa_llm.viz.social.reader import feed_values
-from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves
-from mesa_llm.worlds.social.state import MAX_TEXT
+from mesa_llm_models.social.components.cascade import (
+    MAX_SHARERS,
+    MEASURES,
+    cascade_chart,
+    read_text,
+    root_of,
+    spread_charts,
+    tree_of,
+)
+from mesa_llm_models.social.components.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_scene
+from mesa_llm_models.social.components.reader import feed_values
 from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.social.world import Account, SocialWorld, SpreadCurves, read_curves
+from mesa_llm_models.social.world.state import MAX_TEXT
 from tests.viz.test_page import until
 
 

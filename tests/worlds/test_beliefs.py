@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.worlds.beliefs import (
+from mesa_llm.text import tone
+from mesa_llm_models.social.belief_text import confidence_band, position_band
+from mesa_llm_models.social.beliefs import (
     MAX_DIGESTS,
     MAX_MOVE,
     Beliefs,
@@ -17,10 +19,8 @@ from mesa_llm.worlds.beliefs import (
     apply_posts,
     beliefs_text,
     exposure_of,
-    tone,
     update_beliefs,
 )
-from mesa_llm.worlds.text import confidence_band, position_band
 
 units = st.floats(0, 1)
 stances = st.floats(-1, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.questionnaire import Instrument, read_instruments
+from mesa_llm.questionnaire import Instrument, read_instruments
 
 
 def read(folder: Path, text: str) -> list[Instrument]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.questionnaire import (
+from mesa_llm.questionnaire import (
     Instrument,
     Item,
     Questionnaire,

@@ -17,10 +17,10 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.population import invented
 from mesa_llm.population.columns import InventedPeople
 from mesa_llm.population.follows import preferential_edges
-from mesa_llm.worlds.social import Account, SocialWorld
-from mesa_llm.worlds.social.csr import FollowMatrix
-from mesa_llm.worlds.social.post_index import POOL
 from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.social.world import Account, SocialWorld
+from mesa_llm_models.social.world.csr import FollowMatrix
+from mesa_llm_models.social.world.post_index import POOL
 
 PAPER_TABLES = (
     *("user", "post", "comment", "like", "dislike", "comment_like", "comment_dislike", "follow", "mute", "report"),

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.beliefs import tone
-from mesa_llm.worlds.stances import TopicStance
+from mesa_llm.text import tone
+from mesa_llm_models.social.stances import TopicStance
 
 LAW = TopicStance("the new climate law")
 BAN = TopicStance("a ban on cars in the centre", words=("ban",))

@@ -23,7 +23,7 @@ from mesa_llm.viz.render.trace import Row, action_row, event_row
 from mesa_llm.viz.session.rw_lock import steady
 
 if TYPE_CHECKING:
-    from mesa_llm.worlds.questionnaire import Lack, Questionnaire
+    from mesa_llm.questionnaire import Lack, Questionnaire
 
 ROWS = 30
 """Rows on one page of a table."""

@@ -17,7 +17,6 @@ from mesa_llm.memory import NoMemory
 from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import counted, one_line
-from mesa_llm.worlds.auction import AuctionFacts, BidderAccount, dollars
 from mesa_llm_models.auction_arena import policies
 from mesa_llm_models.auction_arena.policies import BiddingPolicy
 from mesa_llm_models.auction_arena.text import (
@@ -28,6 +27,7 @@ from mesa_llm_models.auction_arena.text import (
     reasons_text,
     retrospect_text,
 )
+from mesa_llm_models.auction_arena.world import AuctionFacts, BidderAccount, dollars
 
 MAX_LESSONS = 6
 """Maximum number of lessons a bidder draws from one auction."""
@@ -406,7 +406,7 @@ def plan_of(lots: tuple[str, ...]) -> Any:
 
 @lru_cache(maxsize=256)
 def belief_of(bidders: tuple[str, ...], lots: tuple[str, ...], max_dollars: int) -> Any:
-    """Return the type of a belief, with the three fields of `mesa_llm.worlds.auction.Belief`.
+    """Return the type of a belief, with the three fields of `mesa_llm_models.auction_arena.world.Belief`.
 
     Args:
         bidders: Names of all bidders.

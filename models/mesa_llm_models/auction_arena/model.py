@@ -27,8 +27,11 @@ from mesa_llm import (
 from mesa_llm.engine.activation import Stage
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.auction import (
+from mesa_llm.tools.validation import NO_FLAG
+from mesa_llm.world import Rules
+from mesa_llm_models.auction_arena.agents import DIALOGUE, OBJECTIVE, AuctionBidder, BidderDialogue
+from mesa_llm_models.auction_arena.policies import twin
+from mesa_llm_models.auction_arena.world import (
     DESIRES,
     MU,
     NICHE_LOTS,
@@ -51,9 +54,6 @@ from mesa_llm.worlds.auction import (
     read_lots,
     score_sales,
 )
-from mesa_llm.worlds.validation import NO_FLAG
-from mesa_llm_models.auction_arena.agents import DIALOGUE, OBJECTIVE, AuctionBidder, BidderDialogue
-from mesa_llm_models.auction_arena.policies import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 3000
 """Sampling settings as in the paper, with enough tokens to reason about everyone's profits and lots."""

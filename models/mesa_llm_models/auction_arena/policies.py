@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.world import RNG
-from mesa_llm.worlds.auction import Auction, AuctionFacts, LotView
+from mesa_llm_models.auction_arena.world import Auction, AuctionFacts, LotView
 
 KNOWN_OVERESTIMATE = 1.1
 """Default factor by which estimates exceed true values; a bidder that knows it can correct for it."""

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.worlds.auction import BidderScore, rate, score_bidders
 from mesa_llm_models.auction_arena.model import AuctionArena
 from mesa_llm_models.auction_arena.policies import TWINS
+from mesa_llm_models.auction_arena.world import BidderScore, rate, score_bidders
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,8 +22,8 @@ from mesa_llm import (
     Structure,
     Turn,
 )
+from mesa_llm.questionnaire import AnswerKey, Item, Questionnaire, Sheet
 from mesa_llm.text import counted, quoted
-from mesa_llm.worlds.questionnaire import AnswerKey, Item, Questionnaire, Sheet
 from mesa_llm_models.cognitive_biases.agents import Decider
 from mesa_llm_models.cognitive_biases.items import (
     BiasTest,

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from mesa_llm import ActionResult, Observation
 from mesa_llm.agents import Respondent
 from mesa_llm.llm.refusals import declines, is_assistant_greeting
-from mesa_llm.worlds.questionnaire import Questionnaire, Sheet
+from mesa_llm.questionnaire import Questionnaire, Sheet
 from mesa_llm_models.compost.scores import PersonaTopic
 
 N_SENTENCES, N_WORDS = 2, 7

@@ -27,10 +27,10 @@ from mesa_llm import (
     Turn,
 )
 from mesa_llm.llm.embeddings import embedder
+from mesa_llm.questionnaire import Item, Sheet
 from mesa_llm.tables import read_text
 from mesa_llm.text import NOT_KNOWN, counted, one_line
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.questionnaire import Item, Sheet
+from mesa_llm.world import Rules
 from mesa_llm_models.compost.agents import PersonaTexts, SimulatedPersona, answer_type
 from mesa_llm_models.compost.scores import Caricature, Controls, CorpusText, PersonaTopic, Scores, scores_of
 

@@ -26,7 +26,7 @@ from sklearn.model_selection import train_test_split
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmarks import note_scoring
 from mesa_llm.tables import read_table, whole_rows
-from mesa_llm.worlds import Rules
+from mesa_llm.world import Rules
 
 FloatArray = NDArray[np.floating[Any]]
 

@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 from mesa_llm import ChatMessage, LLMAgent, Observation, Question, ToolCall
 from mesa_llm.config import AgentConfig, Settings
-from mesa_llm.worlds.room import Line, Room, RoomFacts
-from mesa_llm.worlds.room.text import display_name, role_messages
 from mesa_llm_models.discussion.config.plan import PersonPlan
 from mesa_llm_models.discussion.text import CONFIRMATION_BIAS, LISTENS, REMARKS, SPEAKS, firmness_text
+from mesa_llm_models.discussion.world import Line, Room, RoomFacts
+from mesa_llm_models.discussion.world.text import display_name, role_messages
 
 SETTINGS = Settings(temperature=0.8)
 """Sampling of the persons' language model."""

@@ -14,11 +14,11 @@ from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted
 from mesa_llm.viz import Clickable, LLMPage, Row, drawn_by, steady, table_of
 from mesa_llm.viz.render import COLOURS
-from mesa_llm.worlds.room import Silence
 from mesa_llm_models.discussion.charts import attitude_chart, talk_chart
 from mesa_llm_models.discussion.config import STUDIES
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.session import Session
+from mesa_llm_models.discussion.world import Silence
 
 CHAT = Path(__file__).parent / "templates" / "chat.html"
 

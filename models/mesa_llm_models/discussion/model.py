@@ -28,13 +28,13 @@ from mesa_llm import (
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.room import Clock, EndRule, Line, Manner, Room, Verdict
+from mesa_llm.world import Rules
 from mesa_llm_models.discussion.agents import Discussant, ScriptedPerson, verdict_by_rule
 from mesa_llm_models.discussion.config import read_plan
 from mesa_llm_models.discussion.config.plan import IMPLIED_MODELS, MANNERS, DiscussionPlan
 from mesa_llm_models.discussion.scores import attitudes, missing_answers, talk_table
 from mesa_llm_models.discussion.session import Session, end_rules, merged, original_batch
+from mesa_llm_models.discussion.world import Clock, EndRule, Line, Manner, Room, Verdict
 
 logger = logging.getLogger(__name__)
 

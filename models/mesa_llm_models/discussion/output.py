@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.engine.numbering import NUMBERS_PER_REQUEST
-from mesa_llm.worlds.room import Line, SurveyAnswer
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.session import Session
+from mesa_llm_models.discussion.world import Line, SurveyAnswer
 from mesa_llm_models.exports import export, rerun
 
 WRITING = frozenset({"write", "draft", "token", "choose"})

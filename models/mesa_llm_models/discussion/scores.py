@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm import ConfigError
-from mesa_llm.worlds.room.clock import seconds_of
 from mesa_llm_models.discussion.session import Session
+from mesa_llm_models.discussion.world.clock import seconds_of
 
 
 def talk_table(sessions: Iterable[Session]) -> pd.DataFrame:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from mesa_llm import AgentConfig, Failure, LLMModel, Turn
 from mesa_llm.world import RNG
-from mesa_llm.worlds.room import (
+from mesa_llm_models.discussion.agents import Discussant, Moderator, ScriptedPerson, config_of
+from mesa_llm_models.discussion.config.plan import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
+from mesa_llm_models.discussion.world import (
     Agreement,
     AllOf,
     EndRule,
@@ -26,8 +28,6 @@ from mesa_llm.worlds.room import (
     Room,
     RoundRobin,
 )
-from mesa_llm_models.discussion.agents import Discussant, Moderator, ScriptedPerson, config_of
-from mesa_llm_models.discussion.config.plan import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
 
 Stages = Iterator[list[Turn]]
 """The stages of a step, each made when the previous one is over."""

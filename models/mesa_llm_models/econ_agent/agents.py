@@ -24,7 +24,7 @@ from mesa_llm import (
 )
 from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.world import RNG
-from mesa_llm.worlds.macro import (
+from mesa_llm_models.econ_agent.world import (
     CONSUMPTION_STEP,
     EPSILON,
     TOP_LEVEL,

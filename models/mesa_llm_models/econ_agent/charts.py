@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from mesa_llm.viz.render import GREY, LIGHT, frame, marker
-from mesa_llm.worlds.macro import MONTHS_PER_YEAR, UNEMPLOYED, title_of
 from mesa_llm_models.econ_agent.scores import Regression, comparable, nominal_okun, okun, phillips
+from mesa_llm_models.econ_agent.world import MONTHS_PER_YEAR, UNEMPLOYED, title_of
 
 BLUE, ORANGE, GREEN, RED = "#2563eb", "#f97316", "#16a34a", "#dc2626"
 PUBLISHED = {"GPT-3.5": ("#7c3aed", "^"), "Llama-2": ("#94a3b8", "s")}

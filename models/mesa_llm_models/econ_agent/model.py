@@ -27,16 +27,7 @@ from mesa_llm import (
 from mesa_llm.engine.activation import in_order
 from mesa_llm.population.persona import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.text import counted
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.macro import (
-    NO_TAX,
-    US_TAX,
-    Macroeconomy,
-    MacroParameters,
-    TaxSchedule,
-    date_of,
-    flat_tax,
-)
+from mesa_llm.world import Rules
 from mesa_llm_models.econ_agent.agents import (
     DIALOGUE,
     DIALOGUE_TOKENS,
@@ -46,6 +37,15 @@ from mesa_llm_models.econ_agent.agents import (
     PolicyName,
 )
 from mesa_llm_models.econ_agent.scores import inequality, nominal_okun, okun, phillips, scores_of
+from mesa_llm_models.econ_agent.world import (
+    NO_TAX,
+    US_TAX,
+    Macroeconomy,
+    MacroParameters,
+    TaxSchedule,
+    date_of,
+    flat_tax,
+)
 
 SETTINGS = Settings(temperature=0.0, max_tokens=2000)
 """Sampling settings: temperature 0 as in the paper, but with room for models that reason before planning."""

@@ -15,8 +15,8 @@ import pandas as pd
 from scipy import stats
 
 from mesa_llm.model.measures import gini
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.macro import FloatArray
+from mesa_llm.world import Rules
+from mesa_llm_models.econ_agent.world import FloatArray
 
 SMALL_SAMPLE = 30
 """Number of households at which the original stops correcting the Gini coefficient for small samples."""

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from mesa_llm import LLMAgent, Mind, Observation, ToolCall
-from mesa_llm.worlds.economy import EconomyFacts, Participant, Role
+from mesa_llm_models.economy.world import EconomyFacts, Participant, Role
 
 MARKUP = (1.1, 1.5)
 """Range of a new firm's price, as a multiple of its cost."""

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure
 from mesa_llm.population import invented
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.economy import Economy, EconomyParameters
+from mesa_llm.world import Rules
 from mesa_llm_models.economy.agents import EconomyPlayer
+from mesa_llm_models.economy.world import Economy, EconomyParameters
 
 STORY_FIRMS = 10
 """Maximum number of firms in the story of a run."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from mesa_llm import Observation
 from mesa_llm.agents import Respondent
-from mesa_llm.worlds.questionnaire import Sheet
+from mesa_llm.questionnaire import Sheet
 from mesa_llm_models.emergent_analogies.items.problems import Problem
 
 

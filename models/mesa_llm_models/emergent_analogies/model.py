@@ -10,8 +10,8 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import AgentConfig, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure, Turn
+from mesa_llm.questionnaire import AnswerKey, Questionnaire
 from mesa_llm.text import counted
-from mesa_llm.worlds.questionnaire import AnswerKey, Questionnaire
 from mesa_llm_models.emergent_analogies.agents import Solver
 from mesa_llm_models.emergent_analogies.items import letters, matrices
 from mesa_llm_models.emergent_analogies.items.letters import LetterString, load_letters, make_letters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesa_llm import Observation, agents
-from mesa_llm.worlds.questionnaire import Instrument, Sheet
+from mesa_llm.questionnaire import Instrument, Sheet
 
 CALM = {"Positive Affect": 0.6, "Negative Affect": 0.2}
 """Subscale → mean answer of the rule twin without a situation, from 0 (lowest answer) to 1 (highest)."""

@@ -12,16 +12,16 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 from mesa_llm import ConfigError
-from mesa_llm.tables import decoded, kind_of, read_bytes
-from mesa_llm.text import one_line
-from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.questionnaire import (
+from mesa_llm.questionnaire import (
     Instrument,
     Original,
     WrittenInstrument,
     read_instruments,
     read_json_instruments,
 )
+from mesa_llm.tables import decoded, kind_of, read_bytes
+from mesa_llm.text import one_line
+from mesa_llm.tools.tool import describe
 from mesa_llm_models.emotionbench.text import imagined_text
 
 OWN = resources.files("mesa_llm_models.emotionbench").joinpath("data", "affect_list.json")

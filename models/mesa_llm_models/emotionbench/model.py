@@ -22,7 +22,7 @@ from mesa_llm import (
     Structure,
     Turn,
 )
-from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, AnswerKey, Questionnaire, Sheet
+from mesa_llm.questionnaire import ORIGINAL, Answer, AnswerKey, Questionnaire, Sheet
 from mesa_llm_models.emotionbench.agents import AffectRespondent
 from mesa_llm_models.emotionbench.items import (
     SITUATIONS,

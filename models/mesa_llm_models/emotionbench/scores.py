@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from mesa_llm.worlds.questionnaire import Summary, TwoSampleTest, compare, summary
+from mesa_llm.questionnaire import Summary, TwoSampleTest, compare, summary
 
 Scores = Mapping[str, float]
 """Subscale → score of one sheet."""

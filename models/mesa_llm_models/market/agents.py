@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from mesa_llm import LLMAgent, Mind, Observation, ToolCall
-from mesa_llm.worlds.market import Ledger, MarketFacts, MarketView, Outcome, PredictionMarkets, floor_shares
 from mesa_llm_models.market.text import REMARKS, research_text
+from mesa_llm_models.market.world import Ledger, MarketFacts, MarketView, Outcome, PredictionMarkets, floor_shares
 
 KELLY_SHARE = 0.25
 """Share of the Kelly stake that the rule twin bets: it knows that it may be wrong."""

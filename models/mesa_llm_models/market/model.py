@@ -23,8 +23,9 @@ from mesa_llm.population import invented
 from mesa_llm.tables import read_text
 from mesa_llm.text import counted, quoted
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.market import (
+from mesa_llm.world import Rules
+from mesa_llm_models.market.agents import MarketTrader
+from mesa_llm_models.market.world import (
     Forecast,
     ForecastScore,
     MakerName,
@@ -33,7 +34,6 @@ from mesa_llm.worlds.market import (
     TradeLimits,
     score_forecasts,
 )
-from mesa_llm_models.market.agents import MarketTrader
 
 QUESTIONS = tuple(
     resources.files("mesa_llm_models.market").joinpath("data", "questions.txt").read_text(encoding="utf-8").splitlines()

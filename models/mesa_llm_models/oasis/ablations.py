@@ -16,9 +16,9 @@ from pydantic import Field
 from mesa_llm import Hidden, LLMOptions
 from mesa_llm.llm.minilm import MODULE
 from mesa_llm.population import ActivityForm
-from mesa_llm.worlds.social import FeedName, PresetName
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from mesa_llm_models.social.population import PopulationName
+from mesa_llm_models.social.world import FeedName, PresetName
 
 COUNTS = (
     (0, 0, 0, 0, 0, 1, 4, 8, 6, 3, 2, 3, 4, 3, 2, 2, 2, 3, 3, 2, 1, 1, 0, 0),

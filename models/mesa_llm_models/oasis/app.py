@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
-from mesa_llm.viz.social import (
+from mesa_llm_models.oasis.charts import activity_figure, cascade_figure
+from mesa_llm_models.oasis.model import N_USERS, OasisModel
+from mesa_llm_models.oasis.spreading import baseline_curves
+from mesa_llm_models.social.components import (
     CASCADE_TAB,
     FEED_TAB,
     CascadeTree,
@@ -13,9 +16,6 @@ from mesa_llm.viz.social import (
     follow_network,
     spread_curves,
 )
-from mesa_llm_models.oasis.charts import activity_figure, cascade_figure
-from mesa_llm_models.oasis.model import N_USERS, OasisModel
-from mesa_llm_models.oasis.spreading import baseline_curves
 
 N_AGENTS = {"type": "SliderInt", "label": "Users", "value": N_USERS, "min": 2, "max": 200, "step": 1}
 """Slider for the number of users; this page invents them."""

@@ -31,9 +31,9 @@ from mesa_llm import (
 )
 from mesa_llm.canonical import canonical_json
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.social import write_oasis_database
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.world import write_oasis_database
 
 PLATFORMS = {"twitter": "oasis_x", "reddit": "oasis_reddit"}
 """OASIS's platforms → presets of the social world."""

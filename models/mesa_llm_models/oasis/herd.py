@@ -15,11 +15,11 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, Structure, ToolCall
 from mesa_llm.engine.activation import RandomShare
+from mesa_llm.tables import read_json
 from mesa_llm.text import one_line
-from mesa_llm.worlds.files import read_json
-from mesa_llm.worlds.social import PRESETS, FeedItem, HotFeed, SocialFacts
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.world import PRESETS, FeedItem, HotFeed, SocialFacts
 
 DATA = Path(__file__).parent / "data"
 

@@ -13,10 +13,10 @@ from pydantic import Field
 from mesa_llm import Hidden, Label, LLMOptions, Persona, Slider, Structure
 from mesa_llm.population import invented
 from mesa_llm.population.columns import People, people_of
-from mesa_llm.worlds.social import Cascade, PresetName
 from mesa_llm_models.oasis.text import INFLUENCER_BIO, INFLUENCER_PERSONA, POST
 from mesa_llm_models.social.model import Names, SocialModel, SocialScenario
 from mesa_llm_models.social.population import listed, read_follows, with_follows
+from mesa_llm_models.social.world import Cascade, PresetName
 
 N_USERS = 31
 """Number of users without a number or file; the benchmark has 111."""

@@ -27,13 +27,13 @@ from mesa_llm import (
 from mesa_llm.engine.activation import RandomShare
 from mesa_llm.population import DrawnPeople, Persona, from_distributions
 from mesa_llm.population.columns import People
+from mesa_llm.tables import read_json
 from mesa_llm.text import one_line
-from mesa_llm.worlds.files import read_json
-from mesa_llm.worlds.social import SocialFacts
 from mesa_llm_models.oasis.text import CAUTIOUS, DILEMMA, QUESTION
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from mesa_llm_models.social.population import n_core_of, read_follows
+from mesa_llm_models.social.world import SocialFacts
 
 MAX_TEXT = 5_000
 """Maximum number of characters of a text; for the dilemma, as in the world."""

@@ -15,9 +15,9 @@ from mesa_llm import Hidden, LLMOptions, Observation, Slider, Structure, ToolCal
 from mesa_llm.engine.activation import uniform_draws
 from mesa_llm.population import DrawnPeople
 from mesa_llm.population.columns import People
-from mesa_llm.worlds.social import SocialFacts
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.world import SocialFacts
 
 Kind = Literal["truth", "rumour"]
 

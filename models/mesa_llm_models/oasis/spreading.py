@@ -20,11 +20,11 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
 from mesa_llm.tables import read_table, whole_rows
-from mesa_llm.worlds.social import SocialFacts
-from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from mesa_llm_models.oasis.model import OasisModel, OasisScenario, fan_edges
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import Names
+from mesa_llm_models.social.world import SocialFacts
+from mesa_llm_models.social.world.curves import SpreadCurves, read_curves
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -27,7 +27,6 @@ from mesa_llm.experiments.runs.arms import (
 from mesa_llm.experiments.runs.study import Findings, StudySetup, Table
 from mesa_llm.population import read_users
 from mesa_llm.statistics import Estimate
-from mesa_llm.worlds.social.curves import SpreadCurves
 from mesa_llm_models.oasis.charts import study_figure
 from mesa_llm_models.oasis.spreading import (
     FITTED,
@@ -46,6 +45,7 @@ from mesa_llm_models.oasis.spreading import (
     split_topics,
     twin_prediction,
 )
+from mesa_llm_models.social.world.curves import SpreadCurves
 
 FloatArray = npt.NDArray[np.float64]
 

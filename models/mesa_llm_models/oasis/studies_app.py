@@ -9,11 +9,18 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
-from mesa_llm.viz.social import CASCADE_TAB, FEED_TAB, CascadeTree, FeedReader, ThreadReader, spread_curves
 from mesa_llm_models.oasis.charts import TITLES, course_figure
 from mesa_llm_models.oasis.spreading import SpreadingModel, baseline_curves
 from mesa_llm_models.oasis.spreading_studies import CURVES
 from mesa_llm_models.oasis.studies import HERD, POLARISATION, RUMOURS
+from mesa_llm_models.social.components import (
+    CASCADE_TAB,
+    FEED_TAB,
+    CascadeTree,
+    FeedReader,
+    ThreadReader,
+    spread_curves,
+)
 
 PARTS: dict[str, list[Any]] = {
     "spreading": [(CascadeTree, CASCADE_TAB, "Cascade"), (spread_curves(baselines=baseline_curves), CASCADE_TAB)],

@@ -6,7 +6,7 @@ from typing import Any
 
 from mesa_llm import ChatMessage, Observation, agents
 from mesa_llm.engine.answers import written_answer
-from mesa_llm.worlds.questionnaire import Instrument, Sheet, describe_sheet
+from mesa_llm.questionnaire import Instrument, Sheet, describe_sheet
 
 NOISE = 0.5
 """Probability that an answer of the rule twin is moved up or down by one."""

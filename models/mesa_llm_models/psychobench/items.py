@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.tables import decoded, kind_of, read_bytes, read_text
-from mesa_llm.worlds.questionnaire import (
+from mesa_llm.questionnaire import (
     Instrument,
     Mode,
     Original,
@@ -24,7 +23,8 @@ from mesa_llm.worlds.questionnaire import (
     read_instruments,
     read_json_instruments,
 )
-from mesa_llm.worlds.questionnaire.files import COLUMNS
+from mesa_llm.questionnaire.files import COLUMNS
+from mesa_llm.tables import decoded, kind_of, read_bytes, read_text
 
 logger = logging.getLogger(__name__)
 
@@ -310,7 +310,7 @@ def load_instruments(items: str, names: Sequence[str] | None = None) -> list[Ins
 
     Args:
         items: `own`, `original` (downloaded at first use), or the path of a file: of the original's form, or a table of
-            items, see `mesa_llm.worlds.questionnaire.read_instruments`.
+            items, see `mesa_llm.questionnaire.read_instruments`.
         names: Which of them; None: all.
 
     Raises:

@@ -22,7 +22,7 @@ from mesa_llm import (
     Turn,
 )
 from mesa_llm.population import invented
-from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
+from mesa_llm.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from mesa_llm_models.psychobench.agents import ScaleRespondent
 from mesa_llm_models.psychobench.items import OWN, load_instruments
 from mesa_llm_models.psychobench.scores import ScoreRow, score_rows, summary_of

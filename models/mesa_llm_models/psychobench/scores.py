@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from mesa_llm.text import counted
-from mesa_llm.worlds.questionnaire import (
+from mesa_llm.questionnaire import (
     Instrument,
     ItemCount,
     Norm,
@@ -19,6 +18,7 @@ from mesa_llm.worlds.questionnaire import (
     compare,
     summary,
 )
+from mesa_llm.text import counted
 
 ALPHA = 0.01
 """Level of the tests against norms."""

@@ -22,12 +22,12 @@ from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, T
 from mesa_llm.statistics import COVERAGE, Column, mean_estimate, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.worlds.auction import priority_heat_map
-from mesa_llm.worlds.exchange import STOCKS, Stock
 from mesa_llm_models.auction_arena.model import AuctionArena
+from mesa_llm_models.auction_arena.world import priority_heat_map
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.scores import changes_error, gemini_paths
 from mesa_llm_models.stock_agent.task import DAYS, SESSIONS
+from mesa_llm_models.stock_agent.world import STOCKS, Stock
 
 FloatArray = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from mesa_llm import Observation, ToolCall
-from mesa_llm.worlds.exchange import Side, Stock, TraderFacts
 from mesa_llm_models.stock_agent.agents import StockTrader, take
+from mesa_llm_models.stock_agent.world import Side, Stock, TraderFacts
 
 PART = 0.1
 """Fraction of its cash or shares that a rule twin trades on news or hearsay."""

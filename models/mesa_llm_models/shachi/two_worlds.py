@@ -20,15 +20,24 @@ from mesa_llm.model.schedule import Role, Visit, WorldSchedule
 from mesa_llm.population import invented
 from mesa_llm.prompts import open_prompt
 from mesa_llm.world import World
-from mesa_llm.worlds.exchange import STOCKS, Calendar, Close, Exchange, Moment, Stock, TraderFacts, draw_endowments
-from mesa_llm.worlds.social import Account, SocialWorld
 from mesa_llm_models.oasis.model import INFLUENCER, POST, fan_edges
 from mesa_llm_models.shachi.neutral import NEUTRAL
 from mesa_llm_models.shachi.traders import PairedTrader, order_near
 from mesa_llm_models.social.agents import SETTINGS, SocialUser
+from mesa_llm_models.social.world import Account, SocialWorld
 from mesa_llm_models.stock_agent.agents import STYLE, Twin, strategies, with_menu
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.scores import total_change
+from mesa_llm_models.stock_agent.world import (
+    STOCKS,
+    Calendar,
+    Close,
+    Exchange,
+    Moment,
+    Stock,
+    TraderFacts,
+    draw_endowments,
+)
 
 OTHER_POST = "The town's bakers have agreed on one recipe for the rye loaf of the autumn fair, a newspaper reports."
 """Post in the control with another topic."""

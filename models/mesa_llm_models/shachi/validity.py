@@ -27,13 +27,12 @@ from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
 from mesa_llm.tables import folded, read_table, whole_rows
-from mesa_llm.text import one_line
+from mesa_llm.text import one_line, tone
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.worlds.beliefs import tone
-from mesa_llm.worlds.exchange import STOCKS, Stock
 from mesa_llm_models.shachi.rows import lack_of_seeds, runs_with
 from mesa_llm_models.shachi.traders import PairedTrader, order_near
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
+from mesa_llm_models.stock_agent.world import STOCKS, Stock
 
 FloatArray = NDArray[np.float64]
 

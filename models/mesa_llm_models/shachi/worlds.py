@@ -28,10 +28,10 @@ from mesa_llm.statistics import (
 )
 from mesa_llm.text import counted
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.worlds.exchange import STOCKS
 from mesa_llm_models.oasis.model import POST
 from mesa_llm_models.shachi.rows import column, lack_of_seeds, runs_with
 from mesa_llm_models.shachi.two_worlds import OTHER_POST, TwoWorldsModel
+from mesa_llm_models.stock_agent.world import STOCKS
 
 FloatArray = NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from mesa_llm.config import NOBODY
 from mesa_llm.population.columns import ALWAYS, People
 from mesa_llm.records import options_for
 from mesa_llm.text import MAX_NAME
-from mesa_llm.worlds.social import FeedItem, SocialFacts
 from mesa_llm_models.social.opinions import Opinions
 from mesa_llm_models.social.text import ANSWERS, REMARKS, STATEMENTS
+from mesa_llm_models.social.world import FeedItem, SocialFacts
 
 WORD = re.compile(r"[^\W\d_]{5,}")
 """Words that indicate an interest: five letters or more."""

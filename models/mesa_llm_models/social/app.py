@@ -7,7 +7,8 @@ from mesa.visualization import make_plot_component
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import InterviewForm, LLMPage, finish
 from mesa_llm.viz.render import COLOURS
-from mesa_llm.viz.social import (
+from mesa_llm_models.oasis.spreading import baseline_curves
+from mesa_llm_models.social.components import (
     CASCADE_TAB,
     FEED_TAB,
     CascadeTree,
@@ -18,7 +19,6 @@ from mesa_llm.viz.social import (
     opinion,
     spread_curves,
 )
-from mesa_llm_models.oasis.spreading import baseline_curves
 from mesa_llm_models.social.model import SocialModel
 
 N_AGENTS = {

@@ -21,8 +21,7 @@ from mesa_llm.memory import open_memory
 from mesa_llm.population import ActivityForm, Persona, Users
 from mesa_llm.population.columns import People
 from mesa_llm.text import counted, quoted
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
+from mesa_llm.world import Rules
 from mesa_llm_models.social.agents import SETTINGS, SocialUser
 from mesa_llm_models.social.opinions import BeliefParameters, Opinions, StanceName
 from mesa_llm_models.social.population import (
@@ -38,6 +37,7 @@ from mesa_llm_models.social.population import (
     shaped_edges,
 )
 from mesa_llm_models.social.text import examples_text
+from mesa_llm_models.social.world import PRESETS, Account, FeedName, PresetName, SocialWorld
 
 TOPIC = "a ban on cars in the town centre"
 """Default topic of beliefs."""

@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field
 
 from mesa_llm import Decision, Observation
 from mesa_llm.engine.survey import llm_for
-from mesa_llm.text import quoted
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.beliefs import Beliefs, StepPost, apply_posts, beliefs_text, exposure_of, tone, update_beliefs
-from mesa_llm.worlds.social import PostView, SocialFacts
-from mesa_llm.worlds.social.post_index import ORIGINAL, REPLY
-from mesa_llm.worlds.stances import TopicStance
+from mesa_llm.text import quoted, tone
+from mesa_llm.world import Rules
+from mesa_llm_models.social.beliefs import Beliefs, StepPost, apply_posts, beliefs_text, exposure_of, update_beliefs
+from mesa_llm_models.social.stances import TopicStance
+from mesa_llm_models.social.world import PostView, SocialFacts
+from mesa_llm_models.social.world.post_index import ORIGINAL, REPLY
 
 StanceName = Literal["rule", "tone", "model"]
 """Measure of the stance of a post, see `Opinions`."""

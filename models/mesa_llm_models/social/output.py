@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mesa_llm import ConfigError
 from mesa_llm.model.recording import Recording
-from mesa_llm.worlds.social import write_oasis_database
 from mesa_llm_models.exports import export_by
 from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.social.world import write_oasis_database
 
 
 def database_of_log(log: str | Path, path: str | Path) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, Field, create_model
 
 from mesa_llm import LLMAgent, Observation, ToolCall
-from mesa_llm.worlds.room import Room
+from mesa_llm_models.discussion.world import Room
 
 SHARE = re.compile(r"\b(\d+) of 10\b")
 """A share of the goal, as worded by rule twins."""

@@ -9,7 +9,8 @@ from random import Random
 from typing import Any, Protocol
 
 from mesa_llm import AgentConfig, Settings, ToolError
-from mesa_llm.worlds.room import (
+from mesa_llm_models.discussion.agents import Moderator
+from mesa_llm_models.discussion.world import (
     EndRule,
     Everyone,
     Host,
@@ -23,8 +24,7 @@ from mesa_llm.worlds.room import (
     Stale,
     TooFewLeft,
 )
-from mesa_llm.worlds.room.text import turns
-from mesa_llm_models.discussion.agents import Moderator
+from mesa_llm_models.discussion.world.text import turns
 from mesa_llm_models.sotopia.agents import AGREED, SHARE, Author, RolePlayer, ScriptMove
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
 from mesa_llm_models.sotopia.scenes import Pairing, Scenes

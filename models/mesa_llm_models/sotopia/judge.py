@@ -15,7 +15,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.tables import read_text
 from mesa_llm.text import counted
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.room.text import turns
+from mesa_llm_models.discussion.world.text import turns
 from mesa_llm_models.sotopia import text
 from mesa_llm_models.sotopia.episodes import Episode, Rating
 from mesa_llm_models.sotopia.scenario import SotopiaScenario

@@ -12,7 +12,7 @@ import pandas as pd
 from mesa_llm import ConfigError
 from mesa_llm.tables import numbered_lines
 from mesa_llm.text import one_line
-from mesa_llm.worlds.room import Line
+from mesa_llm_models.discussion.world import Line
 from mesa_llm_models.exports import export, rerun
 from mesa_llm_models.sotopia.episodes import Episode
 from mesa_llm_models.sotopia.judge import STANDARD

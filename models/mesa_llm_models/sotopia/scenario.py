@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mesa_llm import Label, LLMScenario, Slider, Structure
-from mesa_llm.worlds import Rules
+from mesa_llm.world import Rules
 from mesa_llm_models.sotopia.scenes import Subset
 
 Order = Literal["round-robin", "simultaneous", "random", "moderator"]

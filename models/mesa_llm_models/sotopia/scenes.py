@@ -15,11 +15,11 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mesa_llm import ConfigError
+from mesa_llm.questionnaire.originals import options_for_file
 from mesa_llm.tables import numbered_lines, read_text
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.questionnaire.originals import options_for_file
-from mesa_llm.worlds.room.text import display_name
+from mesa_llm_models.discussion.world.text import display_name
 
 Relation = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
 """Familiarity of two people; in the original files, 0 to 5 in this order."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from html.parser import HTMLParser
 
 from mesa_llm.text import one_line
-from mesa_llm.worlds import Rules
+from mesa_llm.world import Rules
 from mesa_llm_models.sotopia.scenes import CharacterProfile, Relation
 from mesa_llm_models.sotopia.text import portrait_text
 

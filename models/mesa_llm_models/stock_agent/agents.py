@@ -24,7 +24,7 @@ from mesa_llm import (
     ToolCall,
 )
 from mesa_llm.memory.text import NO_ANSWER
-from mesa_llm.worlds.exchange import (
+from mesa_llm_models.stock_agent.world import (
     COMPANIES,
     FIRST_PRICES,
     STOCKS,

@@ -12,9 +12,9 @@ from solara.core import component
 
 from mesa_llm.viz import Clickable, LLMPage, Row, drawn_by, steady, table_of
 from mesa_llm.viz.render import Chart
-from mesa_llm.worlds.exchange import OFFICIAL, Exchange
 from mesa_llm_models.stock_agent.charts import book_chart, price_chart, profit_chart, trading_chart
 from mesa_llm_models.stock_agent.model import StockAgentModel
+from mesa_llm_models.stock_agent.world import OFFICIAL, Exchange
 
 FORUM = Path(__file__).parent / "templates" / "forum.html"
 

@@ -28,22 +28,7 @@ from mesa_llm import (
 )
 from mesa_llm.engine.activation import Stage, llm_agents
 from mesa_llm.text import counted
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.exchange import (
-    STOCKS,
-    Calendar,
-    Cancellation,
-    Close,
-    Endowment,
-    Exchange,
-    Fees,
-    Moment,
-    Screen,
-    Stock,
-    Submission,
-    TradingRules,
-    draw_endowments,
-)
+from mesa_llm.world import Rules
 from mesa_llm_models.stock_agent.agents import STYLE, StockTrader, Twin, strategies
 from mesa_llm_models.stock_agent.scores import (
     TurnCounts,
@@ -57,6 +42,21 @@ from mesa_llm_models.stock_agent.scores import (
     total_change,
     turn_counts_of,
     turns_table,
+)
+from mesa_llm_models.stock_agent.world import (
+    STOCKS,
+    Calendar,
+    Cancellation,
+    Close,
+    Endowment,
+    Exchange,
+    Fees,
+    Moment,
+    Screen,
+    Stock,
+    Submission,
+    TradingRules,
+    draw_endowments,
 )
 
 Row = TypeVar("Row", Submission, Cancellation)

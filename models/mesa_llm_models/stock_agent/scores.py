@@ -11,7 +11,16 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm.records import Outcome
-from mesa_llm.worlds.exchange import FIRST_PRICES, STOCKS, ActionForecast, Close, History, Holding, Moment, Stock
+from mesa_llm_models.stock_agent.world import (
+    FIRST_PRICES,
+    STOCKS,
+    ActionForecast,
+    Close,
+    History,
+    Holding,
+    Moment,
+    Stock,
+)
 
 Paths = Mapping[Stock, Sequence[float]]
 """Prices by stock: the one before the first session, then one per session."""

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mesa_llm.experiments.benchmarks import Baseline, Measure, PublishedError, Reference, Task
-from mesa_llm.worlds.exchange import Stock
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.scores import gemini_paths, session_changes
+from mesa_llm_models.stock_agent.world import Stock
 
 DAYS, SESSIONS = 10, 3
 """Length of a run in Shachi's study."""

@@ -14,12 +14,13 @@ from mesa_llm.agents.observation import join
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.text_extraction import Cast, Character, distinct, names_in, personas_of
 from mesa_llm.records import Event
-from mesa_llm.worlds.beliefs import Beliefs, Exposure, StepPost, beliefs_text, exposure_of, tone
-from mesa_llm.worlds.economy import EconomyFacts, Role
-from mesa_llm.worlds.social import SocialFacts
+from mesa_llm.text import tone
 from mesa_llm_models.economy.agents import govern, produce, with_offers
+from mesa_llm_models.economy.world import EconomyFacts, Role
 from mesa_llm_models.market.agents import best_bet, with_choices
 from mesa_llm_models.social.agents import SocialUser
+from mesa_llm_models.social.beliefs import Beliefs, Exposure, StepPost, beliefs_text, exposure_of
+from mesa_llm_models.social.world import SocialFacts
 
 MAX_ACTIONS = 3
 """Maximum number of actions of a citizen in a step."""

@@ -10,12 +10,11 @@ from pydantic import ConfigDict, Field, with_config
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.records import Event
-from mesa_llm.text import clip
-from mesa_llm.worlds.beliefs import tone
-from mesa_llm.worlds.economy import Economy, Value
-from mesa_llm.worlds.market import PredictionMarkets
-from mesa_llm.worlds.social import SocialWorld
-from mesa_llm.worlds.validation import NO_FLAG
+from mesa_llm.text import clip, tone
+from mesa_llm.tools.validation import NO_FLAG
+from mesa_llm_models.economy.world import Economy, Value
+from mesa_llm_models.market.world import PredictionMarkets
+from mesa_llm_models.social.world import SocialWorld
 from mesa_llm_models.three_worlds.agents import Claim, own_words
 
 PAPER = "Town Gazette"

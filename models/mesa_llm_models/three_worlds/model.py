@@ -28,11 +28,11 @@ from mesa_llm import (
 )
 from mesa_llm.model.bridge import PAYLOADS, wording
 from mesa_llm.population import Persona, Users, invented, preferential_follows, read_edges, read_users
-from mesa_llm.text import counted
-from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
-from mesa_llm.worlds.economy import Economy, value_text
-from mesa_llm.worlds.market import MakerName, MarketQuestion, PredictionMarkets, score_forecasts
-from mesa_llm.worlds.social import Account, SocialWorld
+from mesa_llm.text import counted, tone
+from mesa_llm_models.economy.world import Economy, value_text
+from mesa_llm_models.market.world import MakerName, MarketQuestion, PredictionMarkets, score_forecasts
+from mesa_llm_models.social.beliefs import Beliefs, update_beliefs
+from mesa_llm_models.social.world import Account, SocialWorld
 from mesa_llm_models.three_worlds.agents import Claim, Townsperson, cast_of, own_words
 from mesa_llm_models.three_worlds.bridge import (
     SCHEDULE,

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.auction import Auction, AuctionRules, Bidder, Lot
-from mesa_llm.worlds.auction.rules import TieRule, round_view, take_down
-from mesa_llm.worlds.auction.state import NOTHING_YET, BidRecord
+from mesa_llm_models.auction_arena.world import Auction, AuctionRules, Bidder, Lot
+from mesa_llm_models.auction_arena.world.rules import TieRule, round_view, take_down
+from mesa_llm_models.auction_arena.world.state import NOTHING_YET, BidRecord
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.auction import (
+from mesa_llm_models.auction_arena.world import (
     NICHE_LOTS,
     ORIGINAL_RULES,
     PAPER_LOTS,

@@ -11,7 +11,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import World
-from mesa_llm.worlds.auction import Auction, AuctionRules, Belief, Bidder, Lot, Priorities
+from mesa_llm_models.auction_arena.world import Auction, AuctionRules, Belief, Bidder, Lot, Priorities
 
 NAN: Any = math.nan
 INF: Any = math.inf

@@ -14,9 +14,9 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import World
-from mesa_llm.worlds.economy import Economy, EconomyParameters
-from mesa_llm.worlds.economy.state import METRICS
-from mesa_llm.worlds.economy.text import number_text
+from mesa_llm_models.economy.world import Economy, EconomyParameters
+from mesa_llm_models.economy.world.state import METRICS
+from mesa_llm_models.economy.world.text import number_text
 
 NAN, INF = float("nan"), float("inf")
 

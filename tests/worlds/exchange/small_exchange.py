@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Event
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.exchange.book import Side
-from mesa_llm.worlds.exchange.lending import Lending
-from mesa_llm.worlds.exchange.matching import TradingRules
-from mesa_llm.worlds.exchange.rules import StockMarket
-from mesa_llm.worlds.exchange.state import Calendar, Endowment, Moment, Stock, TradingAccount
-from mesa_llm.worlds.exchange.world import Exchange
+from mesa_llm_models.stock_agent.world.book import Side
+from mesa_llm_models.stock_agent.world.lending import Lending
+from mesa_llm_models.stock_agent.world.matching import TradingRules
+from mesa_llm_models.stock_agent.world.rules import StockMarket
+from mesa_llm_models.stock_agent.world.state import Calendar, Endowment, Moment, Stock, TradingAccount
+from mesa_llm_models.stock_agent.world.world import Exchange
 
 TRADERS = 4
 

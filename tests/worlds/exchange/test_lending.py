@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.exchange.lending import Lending, RateChange, liquidate
-from mesa_llm.worlds.exchange.matching import TradingRules
-from mesa_llm.worlds.exchange.rules import StockMarket
-from mesa_llm.worlds.exchange.state import FIRST_PRICES, Endowment, Loan, TradingAccount, draw_endowments
-from mesa_llm.worlds.exchange.world import Exchange
+from mesa_llm_models.stock_agent.world.lending import Lending, RateChange, liquidate
+from mesa_llm_models.stock_agent.world.matching import TradingRules
+from mesa_llm_models.stock_agent.world.rules import StockMarket
+from mesa_llm_models.stock_agent.world.state import FIRST_PRICES, Endowment, Loan, TradingAccount, draw_endowments
+from mesa_llm_models.stock_agent.world.world import Exchange
 from tests.worlds.exchange.small_exchange import exchange, go_to
 
 

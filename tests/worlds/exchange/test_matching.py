@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
-from mesa_llm.worlds.exchange.matching import Fees, Settlement, TradingRules
+from mesa_llm_models.stock_agent.world.book import Order, OrderBook, Quote, Side
+from mesa_llm_models.stock_agent.world.matching import Fees, Settlement, TradingRules
 from tests.worlds.exchange.small_exchange import NOW, Wish, market_of, place, total, wishes
 
 STRICT = TradingRules(cross=False)

@@ -9,8 +9,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from mesa_llm.engine.decision import MAX_TOOL_RESULT
-from mesa_llm.worlds.exchange import COMPANIES, Lending, RateChange, Screen
-from mesa_llm.worlds.exchange.text import BACKGROUNDS
+from mesa_llm_models.stock_agent.world import COMPANIES, Lending, RateChange, Screen
+from mesa_llm_models.stock_agent.world.text import BACKGROUNDS
 from tests.worlds.exchange.small_exchange import exchange, go_to, offered, refusal
 
 

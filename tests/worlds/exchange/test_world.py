@@ -12,9 +12,8 @@ import pytest
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.world import World
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.exchange import Calendar, Endowment, Exchange, Fees, Loan, TradingRules, draw_endowments
+from mesa_llm.world import Rules, World
+from mesa_llm_models.stock_agent.world import Calendar, Endowment, Exchange, Fees, Loan, TradingRules, draw_endowments
 from tests.worlds.exchange.small_exchange import endowment, exchange, go_to, offered, refusal
 
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.world import World
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.macro.jobs import BAND_EDGES, TITLES, bands_of, draw_offer
-from mesa_llm.worlds.macro.rules import (
+from mesa_llm.world import Rules, World
+from mesa_llm_models.econ_agent.world.jobs import BAND_EDGES, TITLES, bands_of, draw_offer
+from mesa_llm_models.econ_agent.world.rules import (
     MonthlyEconomy,
     consumption_level,
     draw_age,
@@ -24,7 +23,7 @@ from mesa_llm.worlds.macro.rules import (
     sell_goods,
     taylor_rate,
 )
-from mesa_llm.worlds.macro.state import (
+from mesa_llm_models.econ_agent.world.state import (
     NO_TAX,
     UNEMPLOYED,
     US_TAX,
@@ -33,7 +32,7 @@ from mesa_llm.worlds.macro.state import (
     TaxSchedule,
     flat_tax,
 )
-from mesa_llm.worlds.macro.world import Macroeconomy
+from mesa_llm_models.econ_agent.world.world import Macroeconomy
 
 incomes = st.floats(0, 1e7)
 RULES: tuple[Rules, ...] = ("original", "corrected")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.market.makers import (
+from mesa_llm_models.market.world.makers import (
     OUTCOMES,
     ConstantProductLegacy,
     FixedProduct,

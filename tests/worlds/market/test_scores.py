@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mesa_llm.worlds.market.scores import Forecast, brier_score, calibration, log_score, score_forecasts
+from mesa_llm_models.market.world.scores import Forecast, brier_score, calibration, log_score, score_forecasts
 
 
 def test_the_brier_score_is_the_mean_squared_distance() -> None:

@@ -12,7 +12,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import World
-from mesa_llm.worlds.market import (
+from mesa_llm_models.market.world import (
     MakerName,
     MarketQuestion,
     Outcome,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm import ToolError
-from mesa_llm.worlds.room import (
+from mesa_llm_models.discussion.world import (
     Agreement,
     AllOf,
     Clock,
@@ -27,7 +27,7 @@ from mesa_llm.worlds.room import (
     TooFewLeft,
     Wish,
 )
-from mesa_llm.worlds.room.rules import cleaned, first_reason, speaks
+from mesa_llm_models.discussion.world.rules import cleaned, first_reason, speaks
 
 ADA, BEN, CLEO = 1, 2, 3
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.social import SpreadCurves, read_curves
+from mesa_llm_models.social.world import SpreadCurves, read_curves
 
 DATA = os.environ.get("MESA_LLM_DATA")
 LISTS: dict[str, Any] = {

@@ -8,7 +8,7 @@ import pytest
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.world import World
-from mesa_llm.worlds.social import Account, SocialWorld
+from mesa_llm_models.social.world import Account, SocialWorld
 
 ANN, BO, CY, DI = 1, 2, 3, 4
 ALL_WRITES = (

@@ -11,7 +11,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall
 from mesa_llm.tools.tool import marked_methods
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.social import Account, SocialWorld
+from mesa_llm_models.social.world import Account, SocialWorld
 
 ANN, BO, CY, DI = 1, 2, 3, 4
 ALL = marked_methods(SocialWorld)

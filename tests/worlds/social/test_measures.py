@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.worlds.social import Account, SocialWorld
+from mesa_llm_models.social.world import Account, SocialWorld
 
 
 def world_of(users: int, preset: str = "x", **changes: Any) -> SocialWorld:

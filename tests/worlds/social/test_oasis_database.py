@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mesa_llm import ConfigError
-from mesa_llm.worlds.social import Account, SocialWorld, write_oasis_database
 from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.social.world import Account, SocialWorld, write_oasis_database
 
 
 def rows(path: Path, query: str) -> list[Any]:

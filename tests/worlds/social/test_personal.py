@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.worlds.social import Account, PersonalFeed, SocialWorld
-from mesa_llm.worlds.social.personal import VectorArray, best_matches
+from mesa_llm_models.social.world import Account, PersonalFeed, SocialWorld
+from mesa_llm_models.social.world.personal import VectorArray, best_matches
 
 SUBJECTS = ("tea", "cats", "war")
 

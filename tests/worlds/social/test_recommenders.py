@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.social import Account, HotFeed, SimSwarmFeed, SocialWorld, XFeed
-from mesa_llm.worlds.social.recommenders import HOT_EPOCH_S, Ragged, hot_scores, sampled
+from mesa_llm_models.social.world import Account, HotFeed, SimSwarmFeed, SocialWorld, XFeed
+from mesa_llm_models.social.world.recommenders import HOT_EPOCH_S, Ragged, hot_scores, sampled
 
 
 def world_of(authors: list[int], feed: Any, users: int = 9, **changes: Any) -> SocialWorld:

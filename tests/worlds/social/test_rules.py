@@ -10,7 +10,7 @@ import pytest
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import Observation, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.social import PRESETS, Account, SocialWorld
+from mesa_llm_models.social.world import PRESETS, Account, SocialWorld
 
 ANN, BO, CY, DI = 1, 2, 3, 4
 

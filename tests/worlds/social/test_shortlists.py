@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.social import Account, SimSwarmFeed, SocialWorld
-from mesa_llm.worlds.social import shortlists as module
-from mesa_llm.worlds.social.recommenders import likes_of_source
-from mesa_llm.worlds.social.shortlists import Shortlists, followed_posts
+from mesa_llm_models.social.world import Account, SimSwarmFeed, SocialWorld
+from mesa_llm_models.social.world import shortlists as module
+from mesa_llm_models.social.world.recommenders import likes_of_source
+from mesa_llm_models.social.world.shortlists import Shortlists, followed_posts
 
 NAMES = ("create_post", "repost", "quote_post", "reply", "mute", "unmute", "report_post", "unfollow")
 

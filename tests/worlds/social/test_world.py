@@ -13,7 +13,7 @@ from mesa_llm.errors import ToolError
 from mesa_llm.records import ToolCall, options_for
 from mesa_llm.tools.tool import compile_tool
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.worlds.social import Account, SocialWorld
+from mesa_llm_models.social.world import Account, SocialWorld
 
 USERS = 6
 

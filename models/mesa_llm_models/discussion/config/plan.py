@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, field_validator
 
-from mesa_llm.worlds.room import Manner
-from mesa_llm.worlds.room.clock import seconds_of
 from mesa_llm_models.discussion.text import MODERATOR
+from mesa_llm_models.discussion.world import Manner
+from mesa_llm_models.discussion.world.clock import seconds_of
 
 MANNERS: dict[str, Manner] = {
     "person": "speak",

@@ -18,8 +18,7 @@ from typing_extensions import TypeIs
 from mesa_llm import ConfigError
 from mesa_llm.tables import read_text
 from mesa_llm.text import counted, one_line
-from mesa_llm.worlds import Rules
-from mesa_llm.worlds.room.text import display_name
+from mesa_llm.world import Rules
 from mesa_llm_models.discussion.config.plan import (
     HOSTS,
     LIMITS,
@@ -29,6 +28,7 @@ from mesa_llm_models.discussion.config.plan import (
     PersonPlan,
     SurveyPlan,
 )
+from mesa_llm_models.discussion.world.text import display_name
 
 logger = logging.getLogger(__name__)
 

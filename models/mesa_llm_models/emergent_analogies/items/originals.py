@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mesa_llm import ConfigError
-from mesa_llm.worlds.questionnaire import Original
+from mesa_llm.questionnaire import Original
 
 BASE = "https://raw.githubusercontent.com/taylorwwebb/emergent_analogies_LLM/145e72b5be6b845dfdc69450075f88930e9a661f/"
 

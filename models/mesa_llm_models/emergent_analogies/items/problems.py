@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mesa_llm.worlds.questionnaire import Item, Sheet
+from mesa_llm.questionnaire import Item, Sheet
 from mesa_llm_models.emergent_analogies.items import letters, matrices
 from mesa_llm_models.emergent_analogies.items.letters import ALPHABET, CONCEPTS, LetterString
 from mesa_llm_models.emergent_analogies.items.matrices import BLANK, Cell, Matrix
