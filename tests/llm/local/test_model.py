@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import shutil
 import sys
 import time
 import weakref
@@ -207,20 +208,26 @@ def test_a_run_of_a_model_on_it_is_the_same_twice(model_path: Path) -> None:
     assert len(digests) == 1
 
 
-def test_without_xllamacpp_the_text_says_what_to_install(model_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def unloaded(model_path: Path, tmp_path: Path) -> Path:
+    """Copy the model's file, so that none that is loaded already is shared."""
+    return Path(shutil.copyfile(model_path, tmp_path / "model.gguf"))
+
+
+def test_without_xllamacpp_the_text_says_what_to_install(unloaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(ConfigError, match="pip install xllamacpp"):
-        replied(LocalLLM(model_path), ask())
+        replied(LocalLLM(unloaded), ask())
 
 
 def test_a_missing_library_of_the_system_is_named(
-    model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unloaded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "xllamacpp.py").write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
     monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=r"libgomp\.so\.1.*apt-get install libgomp1"):
-        replied(LocalLLM(model_path), ask())
+        replied(LocalLLM(unloaded), ask())
 
 
 def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
