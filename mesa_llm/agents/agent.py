@@ -114,7 +114,7 @@ class LLMMixin(DeliberationMixin):
     def observation_of(self, world: Any) -> Observation:
         """Observe one world; reads only. Unless its rule twin decides, nothing is offered that would be refused."""
         seen = world.observe(self.unique_id)
-        if self.opened.llm is None or engine_of(self.model).runlog.request_version == 1:
+        if not seen.options or self.opened.llm is None or engine_of(self.model).runlog.request_version == 1:
             return seen
         return without_refused(world, self.unique_id, seen)
 

@@ -149,8 +149,8 @@ class DeliberationMixin:
         agent: Any = self
         return ToolBox.of(self, self.unique_id, self.worlds, agent.tools).is_async
 
-    async def resolve(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation and check the decision. Called by the engine.
+    async def resolve(self, seen: Observation, opened: OpenedModel) -> Decision | Failure:
+        """Decide on an observation with the language model that was opened for it. Called by the engine.
 
         The default `decide` returns checked decisions: a rule's is checked on return, a language model's while it is
         parsed.
@@ -158,16 +158,14 @@ class DeliberationMixin:
         decide = self._design_decides
         if decide is not None:
             decision = await self._decided(decide(self, seen), seen, "the design's decide")
-        elif type(self).decide is DeliberationMixin.decide:
-            decision = await self.decide(seen)
         elif not self._decides_itself:
-            decision = await DeliberationMixin.decide(self, seen)
+            decision = await self._decide_with(opened, seen)
         elif isawaitable(deciding := cast("Any", self.decide(seen))):
             decision = await self._decided(deciding, seen, f"{type(self).__name__}.decide")
         else:
             raise ConfigError(f"{type(self).__name__}.decide must be async; write async def decide(self, seen)")
-        self._resolved = decision.labelled(seen.label)
-        return self._resolved
+        self._resolved = decision = decision.labelled(seen.label)
+        return decision
 
     @property
     def _decides_itself(self) -> bool:
@@ -199,7 +197,9 @@ class DeliberationMixin:
         Raises:
             ConfigError: If the agent's config leaves it no actions.
         """
-        opened = self.opened
+        return await self._decide_with(self.opened, seen)
+
+    async def _decide_with(self, opened: OpenedModel, seen: Observation) -> Decision | Failure:
         if opened.llm is None:
             return self.rule_decision(seen)
         query = await self._query_to(opened, seen)
@@ -248,7 +248,7 @@ class DeliberationMixin:
     async def _query_to(self, opened: OpenedModel, seen: Observation, member: Any = None) -> Query | Decision | Failure:
         """Prepare the query for an observation, put to this agent or to a member of its team."""
         thinker: Any = self if member is None else member
-        engine, config = engine_of(self.model), thinker.config
+        engine, config, now = engine_of(self.model), thinker.config, self.now
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
         limits = {} if engine.runlog.request_version == 1 else seen.limits
@@ -263,11 +263,11 @@ class DeliberationMixin:
                 by, reading = FORCED if engine.runlog.request_version > 3 else by, NOT_ASKED
             return Decision(self.unique_id, text=text, by=by, reading=reading)
         if agent.servers and opened.is_language_model:
-            box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)
-        elif self.now == 1 and seen.options and seen.answer is None and not agent.servers:
+            box = box.joined(await engine.tool_sessions.tools(agent.servers, now)).only(config.tools)
+        elif now == 1 and seen.options and seen.answer is None and not agent.servers:
             own = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
             engine.warn_once(options_warning(type(self), seen.options, own.specs))
-        salt = engine.salt(thinker.unique_id, self.now)
+        salt = engine.salt(thinker.unique_id, now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else thinker.prompt(seen)
         except TransportError as error:  # the memory uses a remote embedding model

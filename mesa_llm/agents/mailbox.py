@@ -37,8 +37,8 @@ class Mailbox:
     @classmethod
     def of(cls, model: Model[Any, Any]) -> Mailbox:
         """Return the mailbox of a Mesa model, creating it if needed."""
-        own = getattr(model, "mailbox", None)
-        if isinstance(own, Mailbox):
+        own: Any = getattr(model, "mailbox", None)
+        if type(own) is Mailbox:
             return own
         if model not in cls._mailboxes:
             cls._mailboxes[model] = cls()

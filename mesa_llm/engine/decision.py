@@ -337,8 +337,9 @@ def is_declined(decision: Decision | Failure) -> bool:
     """
     if isinstance(decision, Failure):
         return is_filtered(decision) or decision.reading.endswith(DECLINED_NOTE)
-    values = [decision.answer, *(value for call in decision.actions for value in call.arguments.values())]
-    return any(declines(value) for value in values if isinstance(value, str))
+    values = [decision.answer, *[value for call in decision.actions for value in call.arguments.values()]]
+    texts = [value for value in values if isinstance(value, str)]
+    return bool(texts) and any(map(declines, texts))
 
 
 # -- reasoning

@@ -12,7 +12,8 @@ import time as clock
 import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import count
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
@@ -22,7 +23,7 @@ from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
 from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.allowance import Allowances
 from mesa_llm.engine.decision import ASKED_AGAIN, FORCED, NOT_ASKED, Query, is_declined, is_filtered
-from mesa_llm.engine.event_loop import EventLoop, run_now, submit
+from mesa_llm.engine.event_loop import EventLoop, Workers, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
@@ -93,13 +94,27 @@ class Thinker(Protocol):
         """Whether its own code may have to wait even if its language model replies at once."""
         ...
 
-    def resolve(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
-        """Decide on an observation, and check the decision; reads only."""
+    def resolve(self, seen: Observation, opened: OpenedModel) -> Coroutine[Any, Any, Decision | Failure]:
+        """Decide on an observation with the language model that was opened, and check the decision; reads only."""
         ...
 
 
 DecisionListener = Callable[[Sequence[Any], Sequence[Observation], Sequence[Decision | Failure]], None]
 """Called with agents, their observations and their decisions."""
+
+
+@dataclass(slots=True, eq=False)
+class _Deciding:
+    """An agent that decides together with others."""
+
+    index: int
+    """Its index in the order asked."""
+
+    agent: Thinker
+    seen: Observation
+    numbers: TurnNumbers
+    opened: OpenedModel = field(init=False)
+    decision: Decision | Failure | None = None
 
 
 class Engine:
@@ -351,40 +366,29 @@ class Engine:
         """
         for agent, observation in zip(agents, observations, strict=True):
             require_observation(agent, observation)
-        turns = [
+        series = [
             ((agent.unique_id, agent.request_purpose, agent.request_series or observation.label), agent.now)
             for agent, observation in zip(agents, observations, strict=True)
         ]
-        with self._numbering.reserved(turns) as numbers:
-            decisions = self._gather(agents, observations, numbers)
+        with self._numbering.reserved(series) as numbers:
+            deciding = list(map(_Deciding, count(), agents, observations, numbers))
+            waiting: dict[str, list[_Deciding]] = {}
+            for one in deciding:
+                agent = one.agent
+                one.opened = opened = agent.opened
+                if not opened.is_immediate:
+                    waiting.setdefault(opened.name, []).append(one)
+                elif agent.waits_by_itself:  # these start in order, as their rules may draw before they wait
+                    waiting.setdefault("", []).append(one)
+                else:  # its reply comes at once
+                    decision = _run_numbered(one.numbers, agent.resolve(one.seen, opened))
+                    one.decision = self._count_decision(decision, agent.request_purpose)
+            if waiting:
+                self.wait(self._ask_all(waiting))
+        decisions = [cast("Decision | Failure", one.decision) for one in deciding]
         if self.on_decisions is not None:
             self.on_decisions(agents, observations, decisions)
         return decisions
-
-    def _gather(
-        self, agents: Sequence[Thinker], observations: Sequence[Observation], numbers: Sequence[TurnNumbers]
-    ) -> list[Decision | Failure]:
-        """Let agents decide at once if their replies come at once, and all others together."""
-        results: list[Any] = [None] * len(agents)
-        waiting: dict[str, list[int]] = {}
-        limits: dict[str, int] = {}
-        for index, (agent, observation) in enumerate(zip(agents, observations, strict=True)):
-            opened = agent.opened
-            if not opened.is_immediate:
-                name = opened.name
-                waiting.setdefault(name, []).append(index)
-                limits[name] = max(limits.get(name, 1), opened.concurrency)
-            elif agent.waits_by_itself:  # these start in order, as their rules may draw before they wait
-                waiting.setdefault("", []).append(index)
-                limits[""] = len(agents)
-            else:
-                results[index] = self._count_decision(
-                    _run_numbered(numbers[index], agent.resolve(observation)), agent.request_purpose
-                )
-        if waiting:
-            jobs = [(indices, limits[name]) for name, indices in waiting.items()]
-            self.wait(self._ask_all(agents, observations, numbers, jobs, results))
-        return results
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the event loop and wait for its result.
@@ -447,7 +451,13 @@ class Engine:
             if self._is_cancelled or self.should_stop():
                 work.close()
                 raise asyncio.CancelledError
-            return await work
+            try:
+                result = await work
+            except Stopped:  # perhaps because the run log cannot be written, which is the reason to name
+                self._recorder.commit()
+                raise
+            self._recorder.commit()
+            return result
         finally:
             if batches is not None:
                 batches.close()
@@ -535,71 +545,67 @@ class Engine:
         if self._task is not None:
             self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
-    async def _ask_all(
-        self,
-        agents: Sequence[Thinker],
-        observations: Sequence[Observation],
-        numbers: Sequence[TurnNumbers],
-        jobs: Sequence[tuple[list[int], int]],
-        results: list[Any],
-    ) -> None:
-        """Run the decisions in order, with a bounded number of workers per language model."""
-        errors: dict[int, Exception] = {}
-        endings: list[BaseException] = []
-        batches = self._batches
+    async def _ask_all(self, waiting: Mapping[str, Sequence[_Deciding]]) -> None:
+        """Let agents decide in order, with a bounded number of workers per language model.
 
-        async def worker(indices: Iterator[int]) -> None:
-            for index in indices:
-                if errors or self._in_flight.is_ending:
-                    return
-                Numbering.of_turn.set(numbers[index])
-                try:
-                    with nullcontext() if batches is None else batches.deciding():
-                        results[index] = self._count_decision(
-                            await agents[index].resolve(observations[index]), agents[index].request_purpose
-                        )
-                except asyncio.CancelledError as error:
-                    if self._is_cancelled or cast("asyncio.Task[Any]", asyncio.current_task()).cancelling():
-                        raise
-                    errors[index] = RuntimeError("CancelledError was raised where nothing had been cancelled")
-                    errors[index].__cause__ = error
-                except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
-                    errors[index] = error
-                except BaseException as error:
-                    endings.append(error)
-                    raise
+        Args:
+            waiting: Name of a language model → who decides with it; of the empty name, all decide at once.
+        """
+        errors: list[tuple[_Deciding, Exception]] = []
+        batches, in_flight = self._batches, self._in_flight
 
-        async def counted_worker(indices: Iterator[int], stage: BatchStage) -> None:
+        async def work(queue: Iterator[_Deciding], stage: BatchStage | None) -> None:
             try:
-                await worker(indices)
+                for one in queue:
+                    if errors or in_flight.is_ending:
+                        return
+                    Numbering.of_turn.set(one.numbers)
+                    try:
+                        if batches is None:
+                            decision = await one.agent.resolve(one.seen, one.opened)
+                        else:
+                            with batches.deciding():
+                                decision = await one.agent.resolve(one.seen, one.opened)
+                        one.decision = self._count_decision(decision, one.agent.request_purpose)
+                    except asyncio.CancelledError as error:
+                        if self._is_cancelled or cast("asyncio.Task[Any]", asyncio.current_task()).cancelling():
+                            raise
+                        stray = RuntimeError("CancelledError was raised where nothing had been cancelled")
+                        stray.__cause__ = error
+                        errors.append((one, stray))
+                    except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
+                        errors.append((one, error))
+            except BaseException as error:
+                workers.fail(error)
+                raise
             finally:
-                stage.end_decider()
+                if stage is not None:
+                    stage.end_decider()
+                workers.end_one()
 
-        stages = [None if agents[indices[0]].opened.capabilities.is_person else batches for indices, _ in jobs]
-        for (indices, concurrency), stage in zip(jobs, stages, strict=True):
-            if stage is not None:  # a batch does not wait for people
-                stage.begin_deciders(min(concurrency, len(indices)))
-        try:
-            async with asyncio.TaskGroup() as workers:
-                with gc_paused():
-                    for (indices, concurrency), stage in zip(jobs, stages, strict=True):
-                        queue = iter(indices)
-                        for n_begun in range(1, 1 + min(concurrency, len(indices))):
-                            workers.create_task(worker(queue) if stage is None else counted_worker(queue, stage))
-                            if n_begun % SENT_TOGETHER == 0:
-                                await asyncio.sleep(0)
-                    for _ in range(
-                        2
-                    ):  # the last requests are written in the next pass of the event loop, and then sent
-                        await asyncio.sleep(0)
-                await self._recorder.prepare_calls()
-        except BaseExceptionGroup as group:
-            raise (endings or group.exceptions)[0] from None
-        if batches is not None and all(isinstance(error, BudgetExceeded) for error in errors.values()):
+        jobs: list[tuple[Sequence[_Deciding], int, BatchStage | None]] = []
+        for name, group in waiting.items():
+            n_workers = min(len(group), max(one.opened.concurrency for one in group) if name else len(group))
+            stage = None if group[0].opened.capabilities.is_person else batches  # a batch does not wait for people
+            jobs.append((group, n_workers, stage))
+            if stage is not None:
+                stage.begin_deciders(n_workers)
+        workers = Workers()
+        async with workers:
+            with gc_paused():
+                for group, n_workers, stage in jobs:
+                    queue = iter(group)
+                    for n_begun in range(1, 1 + n_workers):
+                        workers.start(work(queue, stage))
+                        if n_begun % SENT_TOGETHER == 0:
+                            await asyncio.sleep(0)
+                await asyncio.sleep(0)  # the last requests are sent in the next pass of the event loop
+            await self._recorder.prepare_calls()
+        if batches is not None and all(isinstance(error, BudgetExceeded) for _, error in errors):
             batches.end()
         if errors:  # what stopped others is the reason, not that they were stopped
-            raise min(errors.items(), key=lambda item: (isinstance(item[1], Stopped), item[0]))[1]
-        if any(result is None for result in results):
+            raise min(errors, key=lambda item: (isinstance(item[1], Stopped), item[0].index))[1]
+        if any(one.decision is None for group in waiting.values() for one in group):
             raise Stopped("stopped before everybody was asked; nothing has happened in this step yet")
 
     @property

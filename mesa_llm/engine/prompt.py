@@ -34,7 +34,7 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     persona = agent.config.text_in(prompts) if form is AS_WRITTEN else _persona(agent, form, prompts)
     place = seen.persona_place if engine.runlog.request_version > 1 else "system"
     place = place if form.persona_place == "own" else form.persona_place
-    opening, after = (persona if place == one else "" for one in ("opening", "system"))
+    opening, after = [persona if place == one else "" for one in ("opening", "system")]
     system = "\n\n".join(filter(None, (opening, shared, of_world, after)))
     if question is None:
         recalled = memory.recall(seen.cue or seen.text, agent.now)
@@ -42,7 +42,7 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
         recalled = memory.recall(question, agent.now, aside=True)
     memories = prompts.fill("agent_memory.md", lines=recalled) if recalled else ""
     survey = "" if question is None else prompts.fill("survey_question.md", question=question)
-    first, last = (persona if place == end else "" for end in ("first", "last"))
+    first, last = [persona if place == end else "" for end in ("first", "last")]
     text = seen.text if form is AS_WRITTEN else presented_observation(seen, form)
     before, after = (memories, "") if form.memory_place == "own" else ("", memories)
     parts = (before, first, text, after, survey, last)

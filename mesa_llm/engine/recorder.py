@@ -7,13 +7,13 @@ import logging
 import time as clock
 from collections.abc import Callable, Collection, Generator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import coroutine
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm.budget import Bill, usage_of
 from mesa_llm.llm.limits import InFlight
-from mesa_llm.llm.protocol import LLM, with_sent
+from mesa_llm.llm.protocol import LLM, Describing, describing
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import PreparedCall, RunLog
 
@@ -32,6 +32,7 @@ class Recorder:
         awaited: The requests whose replies are awaited, in the order asked.
         in_batches: Keys of requests that may not be sent, as a batch holds them that is not collected yet.
         charge: Called with the agent and the usage of each reply, also of a recorded one.
+        has_uncommitted: Whether replies are recorded that are not committed, be it because they cannot be.
         tracebacks: Names of transports and tools, with the types of their exceptions for which a traceback has been
             shown.
     """
@@ -49,7 +50,7 @@ class Recorder:
         self.in_batches: Collection[str] = frozenset()
         self.tracebacks: set[tuple[str, type[Exception]]] = set()
         self.charge: Callable[[int, Usage], object] = lambda agent_id, used: None
-        self._next_commit: _Commit | None = None
+        self.has_uncommitted = self._is_scheduled = False
 
     async def prepare_calls(self) -> None:
         """Let the run log prepare rows for the awaited replies; replies that arrive meanwhile are handled first."""
@@ -63,28 +64,39 @@ class Recorder:
                     except ConfigError:  # the log cannot be written; recording the first reply will raise this again
                         return
 
-    async def commit(self) -> None:
-        """Wait for the commit of all replies recorded in this pass of the event loop; one commit serves them all.
-
-        No other request is sent before that, so that a killed run loses no more than what is in flight.
+    def commit(self) -> None:
+        """Commit the recorded replies.
 
         Raises:
-            ConfigError: If it cannot be written, as on a full disk.
+            ConfigError: If they cannot be written, as on a full disk, now or at an earlier attempt.
         """
-        commit = self._next_commit
-        if commit is None:
-            commit = self._next_commit = _Commit()
-            asyncio.get_running_loop().call_soon(self._commit, commit)
-        await next_pass()  # after the commit, which was scheduled first
-        if commit.fault is not None:
-            raise ConfigError(commit.fault)
-
-    def _commit(self, commit: _Commit) -> None:
-        self._next_commit = None
-        try:
+        if self.has_uncommitted:
             self.runlog.commit()
-        except ConfigError as error:
-            commit.fault = str(error)
+            self.has_uncommitted = False
+
+    def commit_soon(self) -> None:
+        """Commit after this pass of the event loop; one commit serves all replies that arrive in it."""
+        self.has_uncommitted = True
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._commit)
+
+    async def committed(self) -> None:
+        """Wait until all replies are committed: before that no other request is sent, so that a killed run loses no
+        more than what is in flight.
+
+        Raises:
+            ConfigError: As for `commit`.
+        """
+        if self._is_scheduled:
+            await next_pass()
+        self.commit()
+
+    def _commit(self) -> None:
+        self._is_scheduled = False
+        try:
+            self.commit()
+        except ConfigError:
             if (in_flight := InFlight.of_run.get()) is not None:
                 in_flight.end()  # requests that wait for their turn, or to be sent again, would be paid for
 
@@ -98,6 +110,13 @@ class Recorded:
 
     inner: LLM
     """The transport, or the layer around it."""
+
+    describing: Describing | None = field(init=False)
+    """The transport, if it adds to the messages of a request."""
+
+    def __post_init__(self) -> None:
+        """Look once whether the transport adds to the messages of a request."""
+        object.__setattr__(self, "describing", describing(self.inner))
 
     async def reply(self, request: Request) -> Reply:
         """Return the recorded reply, or request one and record it.
@@ -121,7 +140,10 @@ class Recorded:
                 "the run log names a batch of requests that is not collected yet: give batch=True (--batch) to collect "
                 "it, or ask_again=True (--ask-again) to ask at once and pay for both"
             )
-        request = with_sent(request, self.inner)
+        if self.describing is not None and (sent := self.describing.wire_text(request)):
+            request = replace(request, sent=sent)
+        if self.recorder.has_uncommitted:
+            await self.recorder.committed()
         start = clock.perf_counter()
         awaited = _Awaited(request)
         self.recorder.awaited[id(awaited)] = awaited
@@ -130,7 +152,7 @@ class Recorded:
         try:
             reply = await self.inner.reply(request)
         except TransportError as error:
-            await self._keep_failure(awaited, error, bill.usage, start)
+            self._keep_failure(awaited, error, bill.usage, start)
             raise
         except (MesaLLMError, asyncio.CancelledError):
             self._note_unanswered(request, bill)
@@ -140,7 +162,7 @@ class Recorded:
                 self.recorder.tracebacks.add(fault)
                 logger.exception("%s raised (said once; all failures are in the run log)", request.model)
             failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
-            await self._keep_failure(awaited, failure, bill.usage, start)
+            self._keep_failure(awaited, failure, bill.usage, start)
             raise failure from error
         finally:
             Bill.of_reply.reset(token)
@@ -150,17 +172,17 @@ class Recorded:
         if not reply.latency_s:
             reply = reply.timed(clock.perf_counter() - start)
         log.keep(request, reply, reply.latency_s, prepared=awaited.prepared, commit=False)
-        await self.recorder.commit()
+        self.recorder.commit_soon()
         used = usage_of(reply, reply.attempts)
         self.recorder.count(used, request.salt.purpose)
         self.recorder.charge(request.salt.agent, used)
         return reply
 
-    async def _keep_failure(self, awaited: _Awaited, failure: TransportError, paid: Usage, start: float) -> None:
+    def _keep_failure(self, awaited: _Awaited, failure: TransportError, paid: Usage, start: float) -> None:
         """Record a failure, with the usage of its requests."""
         request, seconds = awaited.request, clock.perf_counter() - start
         self.recorder.runlog.keep(request, failure, seconds, prepared=awaited.prepared, commit=False, paid=paid)
-        await self.recorder.commit()
+        self.recorder.commit_soon()
         self.recorder.count(paid, request.salt.purpose)
 
     def _note_unanswered(self, request: Request, bill: Bill) -> None:
@@ -192,14 +214,6 @@ class _Awaited:
     request: Request
     prepared: PreparedCall | None = None
     """Row that the run log has prepared for the call."""
-
-
-@dataclass(slots=True)
-class _Commit:
-    """A commit that several requests wait for."""
-
-    fault: str | None = None
-    """Why it failed; None: it did not."""
 
 
 @coroutine

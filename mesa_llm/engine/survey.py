@@ -227,11 +227,10 @@ class SideRequest:
         """The step that is being decided."""
         return self.agent.now
 
-    async def resolve(self, seen: Observation) -> Decision | Failure:
+    async def resolve(self, seen: Observation, opened: OpenedModel) -> Decision | Failure:
         """Ask the question; nothing enters the agent's memory."""
         agent, answer = self.agent, self.answer
         engine = engine_of(agent.model)
-        opened = self.opened
         if opened.llm is None:
             return self.by_rule()
         request = Request(
@@ -347,14 +346,13 @@ class Consultation:
         """The language model to ask."""
         return engine_of(self.model).open(self.llm, is_auxiliary=True)
 
-    async def resolve(self, seen: Observation) -> Decision | Failure:
+    async def resolve(self, seen: Observation, opened: OpenedModel) -> Decision | Failure:
         """Ask the question.
 
         Raises:
             ConfigError: If a rule is consulted but not given.
         """
         engine = engine_of(self.model)
-        opened = self.opened
         if opened.llm is None:
             if self.rule is None:
                 raise ConfigError(f"llm='rule' was consulted as {self.request_purpose}: give rule=, or another llm")
@@ -420,9 +418,8 @@ async def advise(
     """
     purpose = options.pop("purpose")
     check_purpose(purpose)
-    result = await Consultation(
-        agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **options
-    ).resolve(Observation())
+    asked = Consultation(agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **options)
+    result = await asked.resolve(Observation(), asked.opened)
     if isinstance(result, Failure):
         engine_of(agent.model).count_failure(purpose)
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -139,20 +139,16 @@ def _is_describing(kind: type) -> bool:
     return issubclass(kind, Describing)
 
 
-def with_sent(request: Request, llm: LLM) -> Request:
-    """Return a request with what its transport adds to it, for the run log; unchanged if that is nothing.
+def describing(llm: LLM) -> Describing | None:
+    """Return the transport that adds to the messages of a request, for the run log; None if it adds nothing.
 
     Args:
-        request: The request.
         llm: The transport, or the outermost layer around it.
     """
     transport: Any = llm
     while (inner := getattr(transport, "inner", None)) is not None:
         transport = inner
-    if not _is_describing(type(transport)):
-        return request
-    text = transport.wire_text(request)
-    return replace(request, sent=text) if text else request
+    return transport if _is_describing(type(transport)) else None
 
 
 @runtime_checkable

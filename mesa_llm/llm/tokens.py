@@ -125,11 +125,10 @@ def usage_in(body: object) -> Usage | None:
     Returns:
         The usage of one request; None if none is reported.
     """
-    fields = cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {}
+    fields: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
     usage = fields.get("usage")
-    if type(usage) is dict and _PLAIN.issuperset(cast("dict[str, Any]", usage)):  # as most endpoints report it
-        counts = cast("dict[str, Any]", usage)
-        prompt, reply = count_of(counts.get("prompt_tokens")), count_of(counts.get("completion_tokens"))
+    if type(usage) is dict and _PLAIN.issuperset(usage):  # as most endpoints report it
+        prompt, reply = count_of(usage.get("prompt_tokens")), count_of(usage.get("completion_tokens"))
         return Usage(0, 0, prompt, reply, 0.0, 0, 1) if prompt or reply else None
     if not isinstance(usage, Mapping):
         groq = fields.get("x_groq")
@@ -194,9 +193,7 @@ def usage_of_failure(status: int, body: bytes) -> Usage | None:
 
 def count_of(value: object) -> int:
     """Return a count of tokens; 0 for anything else."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return value if 0 <= value <= MAX_TOKENS else 0
+    return value if type(value) is int and 0 <= value <= MAX_TOKENS else 0
 
 
 def _first_count(*values: object) -> int:

@@ -87,10 +87,14 @@ class MemoryEntry:
         """The entry as one line of a prompt."""
         return f"{self.lead}: {self.text}"
 
-    def as_line_within(self, characters: int) -> MemoryEntry:
-        """Return the entry with its text on one line, cut so that `line` fits a number of characters."""
-        text = one_line(self.text, characters - len(f"{self.lead}: "))
-        return self if text == self.text else replace(self, text=text)
+    def within(self, characters: int) -> tuple[MemoryEntry, str]:
+        """Return the entry with its text cut so that its `line` fits a number of characters, and that line.
+
+        The line is empty if the text is.
+        """
+        lead = f"{self.lead}: "
+        text = one_line(self.text, characters - len(lead))
+        return self if text == self.text else replace(self, text=text), f"{lead}{text}" if text else ""
 
 
 def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:

@@ -105,8 +105,8 @@ class StreamMemory(EntryMemory):
 
     def add(self, entry: MemoryEntry) -> None:
         """Add an entry; beyond the capacity, the least recent and important of the others is forgotten."""
-        line_entry = entry.as_line_within(CHARACTERS_PER_TOKEN * self.max_tokens - 1)
-        if not line_entry.text:
+        line_entry, line = entry.within(CHARACTERS_PER_TOKEN * self.max_tokens - 1)
+        if not line:
             return
         if len(self._entries) == self.capacity:
             self._forget_one(entry.time)

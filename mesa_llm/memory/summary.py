@@ -63,11 +63,11 @@ class SummaryMemory(EntryMemory):
 
     def add(self, entry: MemoryEntry) -> None:
         """Add an entry; beyond the bounds for waiting entries, the oldest are lost."""
-        line_entry = entry.as_line_within(self._half - 1)
-        if not line_entry.text:
+        line_entry, line = entry.within(self._half - 1)
+        if not line:
             return
         self._entries.append(line_entry)
-        self._characters += len(line_entry.line) + 1
+        self._characters += len(line) + 1
         while len(self._entries) > 4 * self.keep or self._characters > 4 * self._half:
             self._forget(1)
 

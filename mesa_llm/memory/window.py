@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import ClassVar
 
 from mesa_llm.memory.entry import (
@@ -37,7 +37,7 @@ class NoMemory(EntryMemory):
 class WindowMemory(EntryMemory):
     """Remembers the last `k` entries that fit into a number of tokens."""
 
-    __slots__ = ("_added", "_lines", "k", "max_tokens")
+    __slots__ = ("_added", "_lines", "_n_characters", "k", "max_tokens")
     kind: ClassVar[str] = "window"
     settings: ClassVar[tuple[str, ...]] = ("k", "max_tokens")
 
@@ -55,6 +55,7 @@ class WindowMemory(EntryMemory):
         self.k = whole_number("k", k, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 32)
         self._lines: list[str] = []  # the line of each entry
+        self._n_characters = 0  # of all lines, line breaks included
         self._added: list[MemoryEntry | MakesEntries] = []  # since somebody last read it
 
     def add(self, entry: MemoryEntry) -> None:
@@ -94,38 +95,29 @@ class WindowMemory(EntryMemory):
         """Keep the newest entries that fit, and forget all others."""
         if not self._added:
             return
-        room, k = self._max_characters, self.k
-        entries: list[MemoryEntry] = []
+        added, self._added = self._added, []
+        maximum, k = CHARACTERS_PER_TOKEN * self.max_tokens, self.k
+        entries: list[MemoryEntry] = []  # newest first, as only those are written that are not forgotten at once
         lines: list[str] = []
-        for entry in self._unread():
-            line = entry.line
-            room -= len(line) + 1
-            if room < 0 or len(lines) == k:
-                self._entries, self._lines = [], []
+        n_characters = 0
+        for one in reversed(added):
+            for entry in (one,) if isinstance(one, MemoryEntry) else reversed(one()):
+                entry, line = entry.within(maximum - 1)
+                if not line:
+                    continue
+                n_characters += len(line) + 1
+                entries.append(entry)
+                lines.append(line)
+            if len(lines) >= k or n_characters > maximum:
                 break
-            entries.append(entry)
-            lines.append(line)
-        else:
-            first = max(0, len(self._lines) - k + len(lines))
-            earlier = self._lines[first:]
-            room -= sum(map(len, earlier)) + len(earlier)
-            while room < 0:
-                room += len(self._lines[first]) + 1
-                first += 1
-            self._entries, self._lines = self._entries[first:], self._lines[first:]
-        self._entries += entries[::-1]
-        self._lines += lines[::-1]
-        self._added = []
-
-    def _unread(self) -> Iterator[MemoryEntry]:
-        """Go back through what was added since somebody last read, the newest first, each in a line that fits."""
-        for added in reversed(self._added):
-            for entry in (added,) if isinstance(added, MemoryEntry) else reversed(added()):
-                line_entry = entry.as_line_within(self._max_characters - 1)
-                if line_entry.text:
-                    yield line_entry
-
-    @property
-    def _max_characters(self) -> int:
-        """Maximum number of characters of all lines, line breaks included."""
-        return CHARACTERS_PER_TOKEN * self.max_tokens
+        self._entries += reversed(entries)
+        self._lines += reversed(lines)
+        self._n_characters += n_characters
+        first = max(0, len(self._lines) - k)
+        n_characters = self._n_characters - sum(map(len, self._lines[:first])) - first
+        while n_characters > maximum:
+            n_characters -= len(self._lines[first]) + 1
+            first += 1
+        if first:
+            del self._entries[:first], self._lines[:first]
+        self._n_characters = n_characters

@@ -172,7 +172,7 @@ class Prompts:
 def prompts_of(model: Any) -> Prompts:
     """Return the templates of a Mesa model: those of an `LLMModel` are looked up again in each step."""
     prompts = getattr(model, "_prompts", None)
-    return prompts if isinstance(prompts, Prompts) else _prompts_of_class(type(model))
+    return prompts if type(prompts) is Prompts else _prompts_of_class(type(model))
 
 
 @lru_cache(maxsize=256)

@@ -279,7 +279,7 @@ class Request:
         if self.choices:
             parts.append(canonical_json(["choices", *self.choices]))
         origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text]).encode("utf-8", "surrogatepass")
-        rest = _framed(parts).encode("utf-8", "surrogatepass")
+        rest = _framed(parts).encode("utf-8", "surrogatepass") if parts else b""
         messages = [message.framed for message in self.messages]
         return hashlib.sha256(b"".join((origin, _framed_digests(self.tools), rest, *messages))).hexdigest()
 

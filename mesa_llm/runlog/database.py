@@ -333,7 +333,8 @@ class Database:
 
     def _check_writable(self) -> None:
         """Check that this process may write the log; the first time, record that it does."""
-        self._check_open()
+        if self._is_closed:
+            self._check_open()
         if self._fault is not None:
             raise ConfigError(self._fault)
         if self.path is not None and self._process != os.getpid():

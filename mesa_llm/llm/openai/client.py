@@ -132,14 +132,14 @@ class OpenAIHTTP:
             Refused: If it refuses this request.
             NoProbabilities: If it returns none, and the request asks for those of its choices.
         """
-        answered = await self._exchange(request)
+        start = time.perf_counter()
+        answered = await self._try(request, start) or await self._try_again(request, start)
         return await weighed(request, answered, self.name, self._exchange) if request.choices else answered[0]
 
     async def _exchange(self, request: Request) -> Answered:
         """Send a request, in whatever form the endpoint accepts."""
         start = time.perf_counter()
-        answered = await self._try(request, start)
-        return await self._try_again(request, start) if answered is None else answered
+        return await self._try(request, start) or await self._try_again(request, start)
 
     async def _try(self, request: Request, start: float) -> Answered | None:
         """Send a request; return its reply, or None if there is one to be had by writing it differently.

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 import pycurl
@@ -39,9 +40,12 @@ class _Pool:
 
     multi: Any
     waiting: dict[pycurl.Curl, asyncio.Future[tuple[int, str] | None]] = field(default_factory=dict)
-    timer: asyncio.Handle | None = None
-    is_due: bool = False
-    """Whether the timer fires as soon as the event loop continues."""
+    due: asyncio.Handle | None = None
+    """Lets libcurl continue as soon as the event loop does; None: it did not ask for that."""
+    timer: asyncio.TimerHandle | None = None
+    """Lets libcurl continue at a time, or sooner: it asks for another one with every transfer."""
+    timer_at: float = inf
+    """Time of the event loop at which libcurl wants to continue, in seconds."""
 
     def end_complete(self) -> None:
         """End all transfers that are complete, or that libcurl has given up."""
@@ -198,6 +202,7 @@ class Transfers:
         self._is_closed = True
         for pool in self._pools:
             self._set_timer(pool, -1)
+            self._start_timer(pool)
             waiting = dict(pool.waiting)
             pool.waiting.clear()
             for curl, future in waiting.items():
@@ -226,8 +231,10 @@ class Transfers:
         if self._epoll is None:
             self._watch_by_loop(pool, actions, number)
         elif not actions and is_watched:
-            with suppress(OSError):  # it is already closed
+            try:  # faster than `suppress`
                 self._epoll.unregister(number)
+            except OSError:  # it is already closed
+                return
         elif actions:
             events = (actions & pycurl.POLL_IN and select.EPOLLIN) | (actions & pycurl.POLL_OUT and select.EPOLLOUT)
             (self._epoll.modify if is_watched else self._epoll.register)(number, events)
@@ -244,21 +251,37 @@ class Transfers:
 
     def _set_timer(self, pool: _Pool, ms: int) -> None:
         """Let libcurl continue after some milliseconds; negative: not before a socket is ready."""
-        if ms == 0 and pool.is_due:  # libcurl sets it for each transfer added before the event loop continues
+        if ms == 0:
+            pool.timer_at = inf
+            if pool.due is None:  # libcurl sets it for each transfer added before the event loop continues
+                pool.due = self._loop.call_soon(self._take_due, pool)
             return
+        if pool.due is not None:
+            pool.due.cancel()
+            pool.due = None
+        pool.timer_at = inf if ms < 0 else self._loop.time() + ms / 1000
+        if pool.timer is None or pool.timer_at < pool.timer.when():
+            self._start_timer(pool)
+
+    def _start_timer(self, pool: _Pool) -> None:
+        """Wake up when libcurl wants to continue."""
         if pool.timer is not None:
             pool.timer.cancel()
-            pool.timer = None
-        pool.is_due = ms == 0
-        if ms == 0:
-            pool.timer = self._loop.call_soon(self._take_timer, pool)
-        elif ms > 0:
-            pool.timer = self._loop.call_later(ms / 1000, self._take_timer, pool)
+        is_wanted = pool.timer_at < inf
+        pool.timer = self._loop.call_at(pool.timer_at, self._take_timer, pool) if is_wanted else None
 
     # -- called by the event loop
 
+    def _take_due(self, pool: _Pool) -> None:
+        pool.due = None
+        self._go_on(pool, [(pycurl.SOCKET_TIMEOUT, 0)])
+
     def _take_timer(self, pool: _Pool) -> None:
-        pool.timer, pool.is_due = None, False
+        pool.timer = None
+        if pool.timer_at > self._loop.time():  # another transfer has put it off since
+            self._start_timer(pool)
+            return
+        pool.timer_at = inf
         self._go_on(pool, [(pycurl.SOCKET_TIMEOUT, 0)])
 
     def _take_ready(self) -> None:

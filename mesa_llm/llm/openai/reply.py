@@ -73,8 +73,8 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
         ServerError: If the endpoint failed in the middle of it.
     """
     fields = _mapping(body)
-    choices = fields.get("choices")
-    choice = _mapping(cast("list[Any]", choices)[0]) if isinstance(choices, list) and choices else {}
+    choices: Any = fields.get("choices")
+    choice = _mapping(choices[0]) if type(choices) is list and choices else {}
     message = choice.get("message")
     if message is None and isinstance(choice.get("text"), str):
         message = {"content": choice["text"]}
@@ -83,13 +83,14 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
     finish = str(reason) if is_plain else _clean(ending_of(choice, fields))
     if finish == INTERRUPTED:
         raise ServerError("the endpoint failed in the middle of its reply (finish_reason=error)")
-    if not isinstance(message, dict):
+    if type(message) is not dict:
         if finish not in UNENDED:
             raise BadReply("the reply's first choice holds no `message`" if choices else "the reply holds no `choices`")
         message = {}  # withheld
-    message_fields = cast("dict[str, Any]", message)
+    message_fields: Body = message
     faults: list[str] = []
-    text, thought = _text_of(message_fields.get("content"), faults)
+    content = message_fields.get("content")
+    text, thought = (_clean(content), "") if type(content) is str else _text_of(content, faults)
     entries = _entries_of(message_fields)
     beside: list[str] = []
     calls = _calls_of(entries, faults, beside)
@@ -100,17 +101,17 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
         prefix = "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == CUT else ""
         raise BadReply(prefix + "; ".join(faults[:3]))
     reasoning = _reasoning_of(message_fields) or thought
-    if not text and not calls and isinstance(message_fields.get("refusal"), str) and message_fields["refusal"]:
+    if not text and not calls and message_fields.get("refusal") and isinstance(message_fields["refusal"], str):
         text, finish = _clean(message_fields["refusal"]), DECLINED
     if reasoning:
         reasoning = _clean(reasoning[:MAX_REASONING])
-    usage, reported = usage_in(body) or _NO_USAGE, fields.get("usage")
+    usage, reported = usage_in(fields) or _NO_USAGE, fields.get("usage")
     return Reply(
         text,
         calls,
         usage.prompt_tokens,
         usage.reply_tokens,
-        dollars_of(reported.get("cost")) if isinstance(reported, dict) and "cost" in reported else None,
+        dollars_of(reported["cost"]) if type(reported) is dict and "cost" in reported else None,
         _short(fields.get("model")),
         finish,
         latency_s,
@@ -145,12 +146,12 @@ def quoted_reply(detail: ErrorDetail, request: Request, used: Usage | None) -> R
     return Reply(text, (), *counts, finish=CUT if is_cut else "")
 
 
-def _mapping(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def _mapping(value: Any) -> Body:
+    return value if type(value) is dict else {}  # parsed JSON holds no other mapping
 
 
-def _list(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+def _list(value: Any) -> list[Any]:
+    return value if type(value) is list else []
 
 
 def _text_of(content: object, faults: list[str]) -> tuple[str, str]:
@@ -210,19 +211,19 @@ def _entries_of(message: Mapping[str, Any]) -> object:
     return uses or entries
 
 
-def _calls_of(entries: object, faults: list[str], beside: list[str]) -> tuple[ToolCall, ...]:
+def _calls_of(entries: Any, faults: list[str], beside: list[str]) -> tuple[ToolCall, ...]:
     """Return the usable tool calls of a message; append the faults of others, and fields that stand beside a call."""
     if entries is None:
         return ()
-    if not isinstance(entries, list):
+    if type(entries) is not list:
         faults.append(f"`tool_calls` is a {type(entries).__name__}, not a list")
         return ()
     calls: list[ToolCall] = []
-    for item in cast("list[Any]", entries)[:MAX_CALLS]:
+    for item in entries[:MAX_CALLS]:
         entry = _mapping(item)
         function = _mapping(entry.get("function")) or entry
         name = function.get("name")
-        if not isinstance(name, str):
+        if type(name) is not str:
             faults.append("a tool call names no tool")
             continue
         for part, plain in ((entry, PLAIN_CALL), (function, PLAIN_FUNCTION)):
@@ -234,20 +235,24 @@ def _calls_of(entries: object, faults: list[str], beside: list[str]) -> tuple[To
     return tuple(calls)
 
 
-def _arguments_of(encoded: object) -> dict[str, Any]:
+def _arguments_of(encoded: Any) -> Body:
     """Return the arguments of a call; under `UNREAD` what is no JSON object, for the reader of replies to mend."""
-    if encoded is None or (isinstance(encoded, str) and not encoded.strip()):
+    if encoded is None:
         return {}
-    text = encoded if isinstance(encoded, str) else json.dumps(encoded)
+    text: str = encoded if type(encoded) is str else json.dumps(encoded)
+    if not (stripped := text.strip()):
+        return {}
     try:
-        arguments = DECODER.decode(text)
+        arguments, end = DECODER.raw_decode(stripped)  # faster than `decode`
+        if end < len(stripped):
+            return {UNREAD: _clean(text[:MAX_ARGUMENTS])}
         if "\\u" in text or not text.isascii():
             arguments = json.loads(_clean(json.dumps(arguments, ensure_ascii=False)))
     except (ValueError, RecursionError):
         return {UNREAD: _clean(text[:MAX_ARGUMENTS])}
     if arguments is None:
         return {}
-    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {UNREAD: _clean(text[:MAX_ARGUMENTS])}
+    return arguments if type(arguments) is dict else {UNREAD: _clean(text[:MAX_ARGUMENTS])}
 
 
 def _clean(text: str) -> str:
@@ -264,7 +269,7 @@ def _short(value: object) -> str:
 
 def _id_of(value: object) -> str:
     """Return the id of a call as it came; empty if it has none."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if type(value) is int:
         return str(value)
     return _clean(value[:MAX_ID]) if isinstance(value, str) else ""
 
