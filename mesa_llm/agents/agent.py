@@ -141,6 +141,10 @@ class LLMMixin(DeliberationMixin):
         if done := getattr(self.model, "require_not_done", None):
             done(decision)
         agent: Any = self
+        if (twins := getattr(self.model, "_twins", None)) and (twin := twins.get(type(self))) is not None:
+            outcome = twin.outcome(self, decision, seen)
+            if outcome is not None:
+                return [outcome]
         outcomes: list[Outcome] = []
         if decision.has_answer:
             outcomes.append(self._deliver_answer(decision, seen or Observation(label=decision.label)))
@@ -154,7 +158,7 @@ class LLMMixin(DeliberationMixin):
                     ok, returned = True, _run_action(box, call, is_checked=is_checked)
                 except ToolError as error:
                     ok, returned = False, str(error)
-                outcomes.append(_outcome(self.unique_id, call.name, call.arguments, ok, returned, decision.label))
+                outcomes.append(outcome_of(self.unique_id, call.name, call.arguments, ok, returned, decision.label))
         self.remember(decision, outcomes, seen)
         return outcomes
 
@@ -165,7 +169,7 @@ class LLMMixin(DeliberationMixin):
         except ToolError as error:
             ok, returned = False, str(error)
         arguments = {"answer": plain_answer(decision.answer)}
-        return _outcome(self.unique_id, "answer", arguments, ok, returned, decision.label)
+        return outcome_of(self.unique_id, "answer", arguments, ok, returned, decision.label)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
         """Deliver a typed answer to the world that asked for it. Override to handle the agent's own questions.
@@ -206,7 +210,7 @@ class LLMMixin(DeliberationMixin):
         world = seen.world if seen is not None else ""
         if not world and len(worlds) == 1:
             world = worlds[0].name
-        unit = _unit_in(worlds, world)
+        unit = _unit_in(worlds, world) if worlds else "step"
         is_conversation = ChatMemory in type(memory).__mro__  # isinstance is slow with protocol classes
         if seen is not None and is_conversation:
             decision_text = (
@@ -217,11 +221,12 @@ class LLMMixin(DeliberationMixin):
             memory.add(MemoryEntry(now, "decision", decision_text, world=world, unit=unit))
         else:
             self.remember_messages()
-            self._remember_plan(decision, world, unit)
+            if decision.text:
+                self._remember_plan(decision, world, unit)
         written = tuple(outcomes)
-        entries = partial(_outcome_entries, decision, written, now, world, unit, is_conversation=is_conversation)
-        if type(memory) is WindowMemory and all(_is_unchanging(outcome) for outcome in written):
-            memory.add_later(entries)
+        entries = partial(outcome_entries, decision, written, now, world, unit, is_conversation=is_conversation)
+        if type(memory) is WindowMemory and False not in [is_unchanging(outcome) for outcome in written]:
+            memory.add(entries)
             return
         for entry in entries():
             memory.add(entry)
@@ -342,9 +347,11 @@ class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMeth
     """A Mesa agent that decides with a language model."""
 
 
-def _outcome(agent_id: int, action: str, arguments: Mapping[str, Any], ok: bool, returned: Any, label: str) -> Outcome:
+def outcome_of(
+    agent_id: int, action: str, arguments: Mapping[str, Any], ok: bool, returned: Any, label: str
+) -> Outcome:
     """Return the outcome of an action or answer from its return value or its refusal."""
-    if isinstance(returned, ActionResult):
+    if type(returned) is ActionResult:
         return Outcome(agent_id, action, arguments, ok, returned.text, label, returned.facts)
     return Outcome(agent_id, action, arguments, ok, returned, label)
 
@@ -365,13 +372,14 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
     return box.run(call) if is_checked else box.call(call)
 
 
-def _is_unchanging(outcome: Outcome) -> bool:
+def is_unchanging(outcome: Outcome) -> bool:
     """Check whether an outcome will be the same when somebody reads it later: texts and numbers are, lists may not."""
-    return type(outcome.result) is str and SCALARS.issuperset(map(type, outcome.arguments.values()))
+    arguments = outcome.arguments
+    return type(outcome.result) is str and (not arguments or SCALARS.issuperset(map(type, arguments.values())))
 
 
-def _outcome_entries(
-    decision: Decision, outcomes: Sequence[Outcome], now: int, world: str, unit: str, *, is_conversation: bool
+def outcome_entries(
+    decision: Decision, outcomes: Sequence[Outcome], now: int, world: str, unit: str, *, is_conversation: bool = False
 ) -> list[MemoryEntry]:
     """Write outcomes as entries of a memory; a conversation holds answers already."""
     entries: list[MemoryEntry] = []

@@ -171,6 +171,8 @@ class DeliberationMixin:
     def _decides_itself(self) -> bool:
         """Whether its class's own `decide` decides; by rule, its rule twin does, unless the class says otherwise."""
         kind = type(self)
+        if "decide" in vars(self):
+            return True
         if kind.decide is DeliberationMixin.decide:
             return False
         return kind.decides_without_llm or kind.rule is DeliberationMixin.rule or self.opened.llm is not None
@@ -389,8 +391,8 @@ class DeliberationMixin:
         Raises:
             ConfigError: If it returned something other than actions where actions are expected.
         """
-        decided = self.rule_utterance(seen.facts) if isinstance(seen.facts, Dialogue) else self.rule(seen)
-        return self.rule_checked(decided, seen)
+        is_dialogue = seen.answer is str and isinstance(seen.facts, Dialogue)
+        return self.rule_checked(self.rule_utterance(seen.facts) if is_dialogue else self.rule(seen), seen)
 
     def rule_checked(self, decided: Any, seen: Observation) -> Decision | Failure:
         """Check what the rule twin has returned.

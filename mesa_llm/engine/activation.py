@@ -29,11 +29,6 @@ class Turn(NamedTuple):
     observation: Observation | None = None
     """Observation that it decides on; None: the result of its `observe()` when the stage begins."""
 
-    @classmethod
-    def of(cls, item: Any) -> Turn:
-        """Convert an item of a stage to a turn; a bare agent decides on its own observation."""
-        return item if isinstance(item, Turn) else cls(item)
-
 
 Stage = list[Any]
 """Agents or turns that decide together, in the order in which they then act."""
@@ -48,7 +43,7 @@ class Activation(Protocol):
 
 
 def turns_of(stage: Any) -> list[Turn]:
-    """Convert the items of a stage to turns.
+    """Convert the items of a stage to turns; a bare agent decides on its own observation.
 
     Raises:
         ConfigError: If the stage is an agent, a turn or None instead of a list.
@@ -59,7 +54,7 @@ def turns_of(stage: Any) -> list[Turn]:
             "activation returns a list of stages: [agents] if all decide at once, [[agent] for agent in agents] if one "
             "by one"
         )
-    return [Turn.of(item) for item in stage]
+    return [item if type(item) is Turn else Turn(item) for item in stage]
 
 
 def llm_agents(model: Any) -> Stage:

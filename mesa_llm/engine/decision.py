@@ -255,8 +255,8 @@ def _only_decision(query: Query) -> Decision | None:
         return None
     if not isinstance(decision, Decision):
         return None
-    agent, origin = request.salt.agent, (query.forced_by, (), seen.label, decision.is_null, NOT_ASKED)
-    return Decision(agent, decision.actions, decision.answer, "", *origin)
+    agent = request.salt.agent
+    return replace(decision, agent=agent, text="", by=query.forced_by, label=seen.label, reading=NOT_ASKED)
 
 
 def _only_answer(request: Request) -> Reply | None:
@@ -303,10 +303,17 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
     """
     if not isinstance(decided, Decision):
         raise ParseError(reason_text("tools_in_form"))
-    request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
-    agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
-    origin = (query.by or request.model, keys, query.seen.label, is_null, query.described(decided.reading))
-    return Decision(agent, decided.actions, decided.answer, text, *origin, query.probabilities)
+    request = query.request
+    return replace(
+        decided,
+        agent=request.salt.agent,
+        text="\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT],
+        by=query.by or request.model,
+        keys=tuple(query.keys),
+        label=query.seen.label,
+        reading=query.described(decided.reading),
+        probabilities=query.probabilities,
+    )
 
 
 def _declined(error: ParseError, reply: Reply | None = None) -> str:

@@ -58,20 +58,14 @@ class WindowMemory(EntryMemory):
         self._n_characters = 0  # of all lines, line breaks included
         self._added: list[MemoryEntry | MakesEntries] = []  # since somebody last read it
 
-    def add(self, entry: MemoryEntry) -> None:
-        """Add an entry; beyond `k` entries or `max_tokens`, the oldest are forgotten."""
-        self._add(entry)
-
-    def add_later(self, entries: MakesEntries) -> None:
-        """Add entries that are written when somebody reads the memory, if they are not forgotten by then.
+    def add(self, entry: MemoryEntry | MakesEntries) -> None:
+        """Add an entry; beyond `k` entries or `max_tokens`, the oldest are forgotten.
 
         Args:
-            entries: Makes them, in order; what it makes must not depend on when it is called.
+            entry: The entry; or a function that makes several, in order, when somebody reads the memory, if they are
+                not forgotten by then: what it makes must not depend on when it is called.
         """
-        self._add(entries)
-
-    def _add(self, added: MemoryEntry | MakesEntries) -> None:
-        self._added.append(added)
+        self._added.append(entry)
         if len(self._added) > MAX_UNREAD + self.k:
             self._settle()
 

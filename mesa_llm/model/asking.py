@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import MethodType
 from typing import Any, ClassVar
@@ -15,9 +15,9 @@ from mesa_llm.agents import dialogue
 from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.dialogue import Dialogue, Until
 from mesa_llm.agents.news import with_announcements
-from mesa_llm.agents.rule_stage import decisions_by_rule
+from mesa_llm.agents.rule_stage import RuleTwins, decisions_by_rule
 from mesa_llm.engine.activation import Turn
-from mesa_llm.engine.engine import Engine
+from mesa_llm.engine.engine import Block, Engine
 from mesa_llm.engine.options import OnError
 from mesa_llm.engine.setup import require_minds, require_rules
 from mesa_llm.errors import ConfigError, Stopped, ToolError
@@ -49,6 +49,7 @@ class AskingModel(ResumableModel):
         self._acted: dict[int, Any] = {}
         self._carried_out: list[Decision] = []  # decisions of this step that `ask` has carried out
         self._is_carrying_out = False
+        self._twins: dict[type, RuleTwins] = {}
         self._failed: list[Failure] = []
         self._step_decisions: list[Decision | Failure] = []
         self._n_outcomes = 0
@@ -74,7 +75,7 @@ class AskingModel(ResumableModel):
             ConfigError: If an agent is not an LLM agent.
         """
         self._check_agents(agents)
-        seen = [self._view_of(Turn(agent)) for agent in agents] if observations is None else list(observations)
+        seen = self._views_of([Turn(agent) for agent in agents]) if observations is None else list(observations)
         results = self.decide(agents, seen)
         self._begin_outcomes()
         with self._writing():
@@ -252,7 +253,7 @@ class AskingModel(ResumableModel):
         """Ask the agents of a window that ends between two steps."""
         turns = [turn for turn in self._agenda.take(self.time) if turn.agent in self.agents]
         if turns and self.running:
-            seen = [self._view_of(turn) for turn in turns]
+            seen = self._views_of(turns)
             keys_of(turns, seen)  # raises if two are the same
             self.ask([turn.agent for turn in turns], seen)
 
@@ -292,9 +293,11 @@ class AskingModel(ResumableModel):
 
     def _gather(self, agents: Sequence[Any], observations: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide, except those that have spent their allowance."""
-        if self.decides_by_rule and (decided := decisions_by_rule(agents, observations)) is not None:
+        self._twins = twins = dict[type, RuleTwins]()
+        if self.decides_by_rule and (decided := decisions_by_rule(agents, observations, twins)) is not None:
             self.engine.count_at_once(agents, observations, decided)
             return decided
+        twins.clear()
         spent = self.engine.allowances.failures(agents) if self.engine.allowances else {}
         if not spent:
             return self.engine.gather(agents, observations)
@@ -317,13 +320,17 @@ class AskingModel(ResumableModel):
         """Whether all agents without a language model of their own are left to their rule twins."""
         return False
 
-    def _view_of(self, turn: Turn) -> Observation:
-        """Return the observation of a turn, including news from outside the run."""
-        seen = turn.agent.observe() if turn.observation is None else turn.observation
-        if not self.bridge.has_announcements:
-            return seen
-        worlds = turn.agent.worlds if isinstance(turn.agent, LLMMixin) else ()
-        return with_announcements(turn.agent, [world.name for world in worlds], seen)
+    def _views_of(self, turns: Sequence[Turn]) -> list[Observation]:
+        """Return the observations of turns, including news from outside the run."""
+        has_announcements = self.bridge.has_announcements
+        views: list[Observation] = []
+        for agent, observation in turns:
+            seen = agent.observe() if observation is None else observation
+            if has_announcements:
+                worlds = agent.worlds if isinstance(agent, LLMMixin) else ()
+                seen = with_announcements(agent, [world.name for world in worlds], seen)
+            views.append(seen)
+        return views
 
     def _check_agents(self, agents: Sequence[Any]) -> None:
         """Check the classes of agents that are asked for the first time, before any request is sent and paid for."""
@@ -371,17 +378,28 @@ class AskingModel(ResumableModel):
         with super()._run(), self.engine.interrupts_handled():
             yield
 
-    @contextmanager
-    def _writing(self) -> Generator[None]:
+    def _writing(self) -> AbstractContextManager[None]:
         """Mark a block that writes to the model, which must not be stopped, since its changes cannot be undone."""
+        return Block(self._begin_writing, self._end_writing)
+
+    def _begin_writing(self) -> tuple[bool, AbstractContextManager[None]]:
         was_writing, self._is_writing = self._is_writing, True
         try:
-            with self.engine.interrupts_deferred():
-                yield
+            deferral = self.engine.interrupts_deferred()
+            deferral.__enter__()
         except BaseException:
-            self._is_writing = self._in_step  # read by the guard of the step
+            self._is_writing = self._in_step
             raise
-        self._is_writing = was_writing
+        return was_writing, deferral
+
+    def _end_writing(self, before: tuple[bool, AbstractContextManager[None]], has_raised: bool) -> None:
+        was_writing, deferral = before
+        is_whole = False
+        try:
+            deferral.__exit__(None, None, None)
+            is_whole = not has_raised
+        finally:  # the guard of the step reads whether an error came while it was written
+            self._is_writing = was_writing if is_whole else self._in_step
 
     @property
     def _is_to_stop(self) -> bool:

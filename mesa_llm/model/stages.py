@@ -91,7 +91,8 @@ class StagedModel(AskingModel):
                 if self._stages:
                     with gc_running():  # the observations of this stage are freed by now
                         self._stop_if_interrupted()
-            maintain_memories(agent for agent in self._acted.values() if agent in self.agents)
+            living = self.agents
+            maintain_memories([agent for agent in self._acted.values() if agent in living])
             self._acted = {}
             self._finish_step()
         self._stop_if_interrupted()
@@ -196,7 +197,7 @@ class StagedModel(AskingModel):
             expecting: list[Any] = [world for world in self.present_worlds if type(world) in crowded]
             for world in expecting:
                 world.expect([turn.agent.unique_id for turn in turns if _looks_at(turn, world)])
-            self._seen = [self._view_of(turn) for turn in turns]
+            self._seen = self._views_of(turns)
             if self._stages:
                 self._stages[0] = turns
         return turns, self._seen
@@ -256,7 +257,10 @@ class StagedModel(AskingModel):
     def due_turns(self) -> list[Turn]:
         """Turns of the current stage, in acting order, without agents that were removed before it began."""
         stage = self._stages[0] if self._stages else []
-        return [turn for turn in stage if self._seen is not None or turn.agent in self.agents]
+        if self._seen is not None:
+            return list(stage)
+        living = self.agents
+        return [turn for turn in stage if turn.agent in living]
 
     @property
     def due(self) -> list[Any]:
@@ -280,7 +284,7 @@ class StagedModel(AskingModel):
                 self._stages.pop(0)
             results = self._carry_out([turn.agent for turn in turns], observations, decisions)
             self.failed_agents = [
-                turn.agent for turn, decision in zip(turns, decisions, strict=True) if isinstance(decision, Failure)
+                turn.agent for turn, decision in zip(turns, decisions, strict=True) if type(decision) is Failure
             ]
             if self.messages_arrive == "next_stage":
                 self._deliver_messages()

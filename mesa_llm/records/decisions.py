@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -179,11 +179,7 @@ class Decision:
 
     def labelled(self, label: str) -> Decision:
         """Return the decision with its observation's label, if it has one."""
-        if label in ("", self.label):
-            return self
-        origin = (self.text, self.by, self.keys)
-        rest = (label, self.is_null, self.reading, self.probabilities)
-        return Decision(self.agent, self.actions, self.answer, *origin, *rest)
+        return self if label in ("", self.label) else replace(self, label=label)
 
     def __str__(self) -> str:
         """Return the decision as text: its actions as calls, or its answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Annotated, Any, cast
 
 from mesa.discrete_space.grid import Grid
@@ -11,7 +12,7 @@ from pydantic import BeforeValidator
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ActionResult, Observation
 from mesa_llm.space.compass import Direction, compass_direction, grid_offset, hexagon_direction
-from mesa_llm.space.text import NOWHERE_TO_GO, TERMS, advice_text, choices_text, moved_text, reason_text
+from mesa_llm.space.text import NOWHERE_TO_GO, TERMS, advice_text, choices_text, moved_text, place_label, reason_text
 from mesa_llm.space.view import Describe, cell_label, kind_of, near_cells, others_text, space_of, surroundings
 from mesa_llm.tools.tool import action
 
@@ -20,13 +21,26 @@ _COORDINATES = re.compile(r"\s*[(\[]?\s*-?[\d.]+(\s*,\s*-?[\d.]+)*\s*[)\]]?\s*")
 
 def _place_text(value: object) -> object:
     """Normalise the name of a cell as language models write it: 5, "5", [2, 3], "(2, 3)"."""
+    if isinstance(value, str):
+        return _plain_name(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list | tuple):
         return ",".join(str(part) for part in cast("list[object]", value))
-    if isinstance(value, str):
-        return re.sub(r"[()\[\]\s]", "", value) if _COORDINATES.fullmatch(value) else value.strip()
     return value
+
+
+@lru_cache(maxsize=4096)
+def _plain_name(name: str) -> str:
+    return re.sub(r"[()\[\]\s]", "", name) if _COORDINATES.fullmatch(name) else name.strip()
+
+
+@lru_cache(maxsize=4096)
+def _coordinate_of(place: str) -> tuple[int, ...] | None:
+    """Return the coordinate of a cell from its name; None if it is no list of whole numbers, as in a network."""
+    parts = place.split(",")
+    coordinate = tuple(int(part) for part in parts if part.lstrip("-").isdecimal())
+    return coordinate if len(parts) > 1 and place_label(coordinate) == place else None
 
 
 PlaceName = Annotated[str, BeforeValidator(_place_text)]
@@ -55,8 +69,10 @@ class MovesToPlaces:
         Args:
             place: Name of the place, as you were shown it.
         """
-        named = (cell for cell in reversed(_next_cells(self)) if cell_label(cell) == place)
-        return _enter(self, next(named, None), place)
+        cells, coordinate = _next_cells(self), _coordinate_of(place)
+        named = [cell for cell in cells if cell.coordinate == coordinate]
+        named = named or [cell for cell in cells if cell_label(cell) == place]
+        return _enter(self, named[-1] if named else None, place)
 
 
 class MovesOnGrid:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from mesa_llm.text import one_line, sentences
@@ -121,11 +122,19 @@ def moved_text(place: str) -> str:
 
 def place_label(place: Place) -> str:
     """Write a place as texts show it and actions take it."""
+    if type(place) is tuple and _WHOLE.issuperset(map(type, place)):  # nearly all
+        return _cell_label(place)
     if not isinstance(place, tuple):
         return one_line(str(place))
-    if len(place) == 2 and type(place[0]) is type(place[1]) is int:  # nearly all
-        return f"{place[0]},{place[1]}"
     return ",".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in place)
+
+
+_WHOLE = frozenset({int})
+
+
+@lru_cache(maxsize=16_384)
+def _cell_label(coordinate: tuple[int, ...]) -> str:
+    return ",".join(map(str, coordinate))
 
 
 def spot_list(spots: Sequence[Any]) -> str:

@@ -262,10 +262,10 @@ def _plain(value: object) -> Any:
 _WHOLE = frozenset({int})
 
 
-def _plain_place(coordinate: object) -> Place:
+def _plain_place(coordinate: Any) -> Place:
     """Convert a cell's coordinate to plain values, and any other node to text."""
-    if type(coordinate) is tuple and _WHOLE.issuperset(map(type, cast("tuple[object, ...]", coordinate))):
-        return cast("Place", coordinate)
+    if type(coordinate) is tuple and _WHOLE.issuperset(map(type, coordinate)):
+        return coordinate
     if isinstance(coordinate, tuple):
         parts = [_plain(part) for part in cast("tuple[object, ...]", coordinate)]
         return tuple(parts) if all(isinstance(part, int) for part in parts) else str(coordinate)
