@@ -14,7 +14,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY mesa_llm mesa_llm
 COPY models models
 COPY notebooks notebooks
-RUN pip install --no-cache-dir --constraint constraints.txt ".[local]"
+RUN pip install --no-cache-dir --constraint constraints.txt ".[offline,local]"
 
 # Run logs and the embedded model's weights go to the home folder; mount a volume there to keep them.
 RUN useradd --create-home teacher

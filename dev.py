@@ -7,6 +7,8 @@
     python3 dev.py notebooks --execute [FILE ...]   run them, and keep their outputs
     python3 dev.py test          run linters, type checker and tests (eleven minutes), or the tests given to pytest
     python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
+    python3 dev.py test --shard 2/4   run one of four parts of the tests, without linters
+    python3 dev.py lint          run linters and type checker
     python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  run a program of benchmarks/, by default `overhead`
     python3 dev.py record [NAME] record the runs that come with a model again (minutes); alone: list all
@@ -14,7 +16,8 @@
     python3 dev.py wheel         build the wheel, install it into a fresh environment and try it (two minutes)
     python3 dev.py evidence      measure published values again and write docs/evidence.md (a quarter of an hour)
 
-The first command also creates the environment, which takes one to three minutes more, depending on the network.
+The first command also creates the environment, which takes one to three minutes more, depending on the network, and a
+command that needs more packages adds them: a demo does not need what builds the documentation.
 Further arguments go to the command. This script runs on any Python from 3.8 on, with only the standard library: it
 finds or downloads the right Python, and creates the environment that everything else runs in.
 """
@@ -56,6 +59,9 @@ FAST_TESTS = [
     )
 ]
 LINTERS = ("ruff check", "ruff format --check", "lint-imports --no-logo")
+FOR_RUNS = ("local",)
+FOR_PAGES = ("all", *FOR_RUNS)
+FOR_TESTS = (*FOR_PAGES, "test", "docs")
 FAST_MARKERS = "not slow and not browser"
 DEMO_LOG = Path("runs", "demo.sqlite")
 DEMO = f"run social --llm local --steps 3 --set n_agents=8 --set feed_size=4 --set may_pass=false --log {DEMO_LOG}"
@@ -91,26 +97,38 @@ class Environment:
         package = self.instead.split("==")[0]
         return [self.instead if pin.split("==")[0] == package else pin for pin in pins]
 
-    def ensure(self) -> None:
-        """Create the environment, unless it matches pyproject.toml and the pins."""
+    def ensure(self, extras: tuple[str, ...]) -> None:
+        """Create the environment, unless it has these extras and matches pyproject.toml and the pins.
+
+        Args:
+            extras: Extras of the project; those that earlier commands have installed stay.
+        """
         wanted = (ROOT / "pyproject.toml").read_bytes() + "\n".join(self.pins).encode()
         fingerprint = hashlib.sha256(wanted).hexdigest()
         ready = self.folder / ".ready"
-        if ready.exists() and ready.read_text() == fingerprint and is_usable(self.program("python")):
+        found, *installed = ready.read_text().split() if ready.exists() else [""]
+        is_there = is_usable(self.program("python"))
+        if found == fingerprint and is_there and set(extras) <= set(installed):
             return
-        if not is_usable(self.program("python")):
+        if not is_there:
             make_venv(self.folder)
-        self.install()
-        ready.write_text(fingerprint)
+            installed = []
+        together = sorted({*extras, *installed})
+        self.install(together)
+        ready.write_text(" ".join([fingerprint, *together]))
 
-    def install(self) -> None:
-        """Install the project, editable, with the pinned versions."""
+    def install(self, extras: list[str]) -> None:
+        """Install the project, editable, with the pinned versions.
+
+        Args:
+            extras: Its extras.
+        """
         python = self.program("python")
         pins = self.folder / "pins.txt"
         pins.write_text("\n".join(self.pins) + "\n", encoding="utf-8")
         call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv")
         uv = [self.program("uv"), "pip", "install", "--quiet", "--python", python]
-        call(*uv, "--constraints", str(pins), "--editable", ".[local,test,docs]")
+        call(*uv, "--constraints", str(pins), "--editable", ".[" + ",".join(extras) + "]")
 
 
 def call(*command: str) -> None:
@@ -221,17 +239,19 @@ def app(venv: Environment, arguments: list[str]) -> int:
 
 def notebooks(venv: Environment, arguments: list[str]) -> int:
     if arguments[:1] == ["--execute"]:
+        venv.ensure(FOR_TESTS)
         files = arguments[1:] or sorted(glob.glob(str(ROOT / "notebooks" / "**" / "*.ipynb"), recursive=True))
         return run(venv.program("python"), "-m", "tests.cells", *(os.path.abspath(file) for file in files))
-    if not Path(venv.program("jupyter-lab")).exists():
-        uv = [venv.program("uv"), "pip", "install", "--quiet", "--python", venv.program("python")]
-        call(*uv, "--constraints", str(venv.folder / "pins.txt"), "--editable", ".[notebooks]")
     return run(venv.program("jupyter-lab"), "notebooks", *arguments)
 
 
 def test(venv: Environment, arguments: list[str]) -> int:
     pytest = [venv.program("python"), "-m", "pytest"]
+    # one more than cores: two leave a tenth of the time of two cores to waiting for servers, browsers and kernels
+    shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
     is_fast = arguments[:1] == ["--fast"]
+    if arguments[:1] == ["--shard"]:
+        return run(*pytest, *shared, *arguments)
     if arguments and not is_fast:
         return run(*pytest, *arguments)
     tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
@@ -241,8 +261,6 @@ def test(venv: Environment, arguments: list[str]) -> int:
     failed = [linter for linter in LINTERS if not passes(venv, linter)]
     if compiling is not None:
         compiling.communicate()
-    # one more than cores: two leave a tenth of the time of two cores to waiting for servers, browsers and kernels
-    shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
     status = run(*pytest, *shared, *tests)
     if types is not None:
         report, _ = types.communicate()
@@ -251,6 +269,12 @@ def test(venv: Environment, arguments: list[str]) -> int:
     if failed:
         print(f"FAILED: {', '.join(failed)}.", flush=True)
     return status or int(bool(failed))
+
+
+def lint(venv: Environment, arguments: list[str]) -> int:
+    failed = [linter for linter in (*LINTERS, "pyright") if not passes(venv, linter)]
+    print(f"FAILED: {', '.join(failed)}." if failed else "Nothing was found.", flush=True)
+    return int(bool(failed))
 
 
 def passes(venv: Environment, linter: str) -> bool:
@@ -311,16 +335,17 @@ def wheel(venv: Environment, arguments: list[str]) -> int:
 
 MAIN = Environment(".venv")
 COMMANDS = {
-    "demo": (demo, MAIN),
-    "app": (app, MAIN),
-    "notebooks": (notebooks, MAIN),
-    "test": (test, MAIN),
-    "test-mesa4": (test_mesa4, Environment(".venv-mesa4", instead=MESA_4)),
-    "bench": (bench, MAIN),
-    "record": (record, MAIN),
-    "docs": (docs, MAIN),
-    "wheel": (wheel, MAIN),
-    "evidence": (evidence, MAIN),
+    "demo": (demo, MAIN, FOR_RUNS),
+    "app": (app, MAIN, FOR_PAGES),
+    "notebooks": (notebooks, MAIN, (*FOR_PAGES, "notebooks")),
+    "test": (test, MAIN, FOR_TESTS),
+    "lint": (lint, MAIN, FOR_TESTS),
+    "test-mesa4": (test_mesa4, Environment(".venv-mesa4", instead=MESA_4), FOR_TESTS),
+    "bench": (bench, MAIN, FOR_TESTS),
+    "record": (record, MAIN, FOR_TESTS),
+    "docs": (docs, MAIN, FOR_TESTS),
+    "wheel": (wheel, MAIN, FOR_TESTS),
+    "evidence": (evidence, MAIN, FOR_TESTS),
 }
 
 
@@ -328,9 +353,9 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
         print(__doc__)
         return 2
-    command, venv = COMMANDS[sys.argv[1]]
+    command, venv, extras = COMMANDS[sys.argv[1]]
     try:
-        venv.ensure()
+        venv.ensure(extras)
         return command(venv, sys.argv[2:])
     except SetupError as error:
         print(error, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The exceptions of mesa_llm, and who reads each of them.
+"""The exceptions of mesa_llm, and who reads each of them; and what is missing of a plain install.
 
 Subclasses are indented under their base class:
 
@@ -27,6 +27,8 @@ Subclasses are indented under their base class:
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 
 from mesa_llm._deprecated import deprecated_name
@@ -161,6 +163,41 @@ class HumanTimeout(Refused):
 
 class OutsideSurrogate(Refused):
     """A request is outside of what a surrogate mind was fitted to, and it has no language model to ask instead."""
+
+
+EXTRAS = MappingProxyType(
+    {
+        "offline": ("solara_assets",),
+        "analysis": ("sklearn", "threadpoolctl", "SALib", "bayes_opt"),
+        "embeddings": ("safetensors", "wordllama"),
+    }
+)
+"""Extra → the modules that it installs and a plain install lacks; `all` has those of all."""
+
+
+def missing_in(extra: str) -> list[str]:
+    """Return the modules of an extra that are not installed.
+
+    Args:
+        extra: Name of the extra.
+    """
+    return [module for module in EXTRAS[extra] if find_spec(module) is None]
+
+
+def require_extra(extra: str, purpose: str) -> None:
+    """Check that an extra is installed.
+
+    Args:
+        extra: Name of the extra.
+        purpose: What needs it, as the subject of the message.
+
+    Raises:
+        ConfigError: If one of its packages is missing.
+    """
+    if missing := missing_in(extra):
+        raise ConfigError(
+            f"{purpose}: {', '.join(missing)} not installed; `pip install 'mesa-llm-worlds[{extra}]'` has what it needs"
+        )
 
 
 def __getattr__(name: str) -> Any:

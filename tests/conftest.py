@@ -18,6 +18,9 @@ settings.register_profile("mesa_llm", deadline=None, derandomize=True, max_examp
 settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile("mesa_llm")
 
+FILES = sorted(Path(__file__).parent.rglob("*.py"))
+"""All files of the tests, in the order in which shards take turns."""
+
 # A run log waits for the disk at each step: the files of tests lie in memory where there is room, but for a TMPDIR.
 MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30  # bytes
@@ -34,6 +37,19 @@ gc.disable()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take a part of the tests: `--shard 2/4` is the second of four, and together they are all."""
+    parser.addoption("--shard", default="1/1", metavar="PART/PARTS", help="every PARTS-th file, from the PART-th on")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of the other shards before they are imported."""
+    part, parts = map(int, str(config.getoption("--shard")).split("/"))
+    if parts == 1 or collection_path.suffix != ".py":
+        return None
+    return None if FILES.index(collection_path) % parts == part - 1 else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

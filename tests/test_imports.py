@@ -40,6 +40,36 @@ def test_no_module_imports_itself_by_way_of_others_not_even_for_its_types() -> N
     TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
+RUN = """
+import sys
+import mesa
+before = set(sys.modules)
+sys.argv = "mesa-llm run boltzmann_wealth --llm rule --steps 3".split()
+from mesa_llm.cli.app import app
+app(standalone_mode=False)
+print("loaded:", *sorted({".".join(name.split(".")[:2]) for name in set(sys.modules) - before}))
+"""
+
+
+def test_a_run_by_rule_loads_no_provider_page_or_analysis_and_of_scipy_what_mesa_does() -> None:
+    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    names = done.stdout.rpartition("loaded:")[2].split()
+    heavy = {
+        "altair",
+        "jinja2",
+        "litellm",
+        "matplotlib",
+        "openai",
+        "scipy",
+        "sklearn",
+        "solara",
+        "statsmodels",
+        "xllamacpp",
+    }
+    assert heavy & {name.partition(".")[0] for name in names} == set()
+
+
 WITHOUT = """
 import importlib, pkgutil, sys
 import mesa, mesa.visualization
@@ -47,6 +77,12 @@ from mesa.experimental.scenarios import Scenario
 for gone in ("mesa.batchrunner", "mesa.discrete_space.property_layer", "mesa.experimental.devs", "mesa.space"):
     sys.modules[gone] = None
 Scenario.__class_getitem__ = None
+import concurrent.futures.process, os, platformdirs, signal, uvicorn, solara.server.starlette
+for gone in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"):
+    sys.modules[gone] = None
+for gone in ("fork", "geteuid", "getuid", "killpg", "register_at_fork", "sched_getaffinity", "setsid", "sysconf"):
+    delattr(os, gone)
+del signal.SIGHUP, signal.SIGKILL
 import mesa_llm, mesa_llm_models
 for package in (mesa_llm, mesa_llm_models):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
@@ -55,6 +91,6 @@ for package in (mesa_llm, mesa_llm_models):
 """
 
 
-def test_every_module_can_be_imported_without_what_mesa_4_no_longer_has() -> None:
+def test_every_module_can_be_imported_without_what_mesa_4_or_windows_lacks() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -60,6 +60,19 @@ def test_ci_tries_the_wheel() -> None:
     assert "python3 dev.py wheel" in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
 
-def test_the_hosted_ci_runs_what_everybody_runs() -> None:
+def test_the_hosted_ci_runs_what_everybody_runs_on_every_system_and_python() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
-    assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step] == [".ci/run"]
+    steps = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    matrix = {name: job["strategy"]["matrix"] for name, job in workflow["jobs"].items() if "strategy" in job}
+    n_parts = len(matrix["tests"]["part"])
+    assert steps == [
+        "python dev.py lint",
+        f".ci/run test --shard ${{{{ matrix.part }}}}/{n_parts}",
+        ".ci/run docs",
+        ".ci/run wheel",
+        "python dev.py test --fast",
+    ]
+    assert matrix["tests"]["part"] == [*range(1, n_parts + 1)]
+    assert {system.partition("-")[0] for system in matrix["systems"]["system"]} == {"ubuntu", "macos", "windows"}
+    named = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line}
+    assert set(matrix["systems"]["python"]) == named

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError
+from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError, require_extra
 from mesa_llm.llm.credentials import environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.minilm import minilm_encode, minilm_file
@@ -181,6 +181,7 @@ class CachedEmbedder:
 
 def _wordllama() -> Encode:
     """Load what the package wordllama contains, without importing it: on new Pythons it has no compiled parts."""
+    require_extra("embeddings", "the embedder 'wordllama'")
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 

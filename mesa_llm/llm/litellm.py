@@ -305,6 +305,7 @@ class LiteLLM:
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
+            "_skip_mcp_handler": True,  # else it imports `mcp` for every request with tools, and ours name no servers
         }
         if self._base is not None:
             arguments["api_base"] = self._base

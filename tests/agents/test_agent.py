@@ -199,15 +199,6 @@ def test_importing_the_package_loads_none_of_the_heavy_ones() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-def test_using_the_package_loads_neither_provider_nor_page_nor_model() -> None:
-    heavy = ["litellm", "solara", "matplotlib", "xllamacpp", "openai", "scipy.stats"]
-    code = (
-        "import sys; from mesa_llm import LLMModel, LLMAgent; import mesa_llm.cli.app;"
-        f"print([name for name in {heavy} if name in sys.modules])"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
-
-
 def test_a_typed_answer_reaches_the_agent_that_was_asked() -> None:
     class Guesser(LLMAgent):
         guess = 0

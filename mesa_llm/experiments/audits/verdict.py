@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+from scipy.optimize import minimize
 
 from mesa_llm.experiments.audits.claim import Expectation
 from mesa_llm.statistics import Estimate
@@ -37,6 +38,9 @@ MAX_SEEDS = 2_000
 
 ALPHA = 0.05
 """Level of all tests."""
+
+LOG_RATIO = 20.0
+"""Maximum logarithm of a ratio of two variances, either way."""
 
 Shown = Literal["shown", "reversed", "absent", "not shown"]
 """What the runs say of a claim: it is shown; its opposite is; it is shown that there is none; or nothing is shown."""
@@ -297,7 +301,7 @@ def variance_shares(
         sampling: Variance by the sampling of replies alone; None: not known, so that it stays in the rest.
 
     Returns:
-        The shares, which add up to 1; empty if nothing varies, there are too few runs, or the model does not converge.
+        The shares, which add up to 1; empty if nothing varies, or there are too few runs.
     """
     column = np.asarray(values, dtype=np.float64)
     known = np.isfinite(column)
@@ -320,24 +324,50 @@ def variance_shares(
 
 
 def _components(column: FloatArray, levels: Sequence[npt.NDArray[np.intp]]) -> list[float]:
-    """Estimate the variance of each crossed factor, and of the rest, by restricted maximum likelihood."""
-    import warnings
+    """Estimate the variance of each crossed factor, and of the rest, by restricted maximum likelihood.
 
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
-
+    The likelihood is profiled over mean and scale, so that one logarithm of a ratio of variances is left per factor.
+    """
     scale = float(column.std())
-    exog = np.ones((len(column), 1))
     designs = [np.eye(int(of.max()) + 1)[of] for of in levels]
-    one_group = np.zeros(len(column), dtype=int)
-    names = [f"factor {index}" for index in range(len(levels))]
-    columns = [
-        [[f"{name}[{level}]" for level in range(design.shape[1])]] for name, design in zip(names, designs, strict=True)
+    bounds = [(-LOG_RATIO, LOG_RATIO)] * len(levels)
+    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000, "maxfun": 10_000}
+    best = minimize(
+        lambda logs: _deviance(np.exp(logs), column / scale, designs)[:2],
+        np.zeros(len(levels)),
+        jac=True,
+        bounds=bounds,
+        method="L-BFGS-B",
+        options=options,
+    )
+    ratios = np.where(best.x < 1 - LOG_RATIO, 0.0, np.exp(best.x))  # at the border there is no such variance
+    rest = _deviance(ratios, column / scale, designs)[2]
+    return [float(part) * scale**2 for part in [*(ratios * rest), rest]]
+
+
+def _deviance(ratios: FloatArray, column: FloatArray, designs: Sequence[FloatArray]) -> tuple[float, FloatArray, float]:
+    """Return minus twice the restricted log-likelihood of ratios of variances to the rest's, up to a constant.
+
+    Args:
+        ratios: Ratio of each factor.
+        column: The measure, one value per run.
+        designs: Levels of each factor, shape `(runs, levels)`, with a one where a run has a level.
+
+    Returns:
+        The deviance, its slope by the logarithm of each ratio, and the variance of the rest.
+
+    Source:
+        Harville (1977), Maximum likelihood approaches to variance component estimation, JASA 72(358).
+    """
+    n = len(column)
+    covariance = np.eye(n) + sum(ratio * each @ each.T for ratio, each in zip(ratios, designs, strict=True))
+    inverse = np.linalg.inv(covariance)
+    row = inverse.sum(axis=0)
+    projection = inverse - np.outer(row, row) / row.sum()
+    residual = projection @ column
+    square = float(column @ residual)
+    deviance = float(np.linalg.slogdet(covariance)[1] + np.log(row.sum()) + (n - 1) * np.log(square))
+    slopes = [
+        np.sum((projection @ each) * each) - (n - 1) * np.sum((each.T @ residual) ** 2) / square for each in designs
     ]
-    spec = VCSpec(names, columns, [[design] for design in designs])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a variance of 0 is at the border, which statsmodels warns of
-        try:
-            fit = MixedLM(column / scale, exog, one_group, exog_vc=spec).fit(reml=True, method="lbfgs")
-        except (np.linalg.LinAlgError, ValueError):
-            return []
-    return [float(part) * scale**2 for part in [*np.atleast_1d(fit.vcomp), fit.scale]]
+    return deviance, ratios * np.array(slopes), square / (n - 1)

@@ -7,6 +7,9 @@
 
 import lazy_loader
 
+from mesa_llm.errors import require_extra
+
+require_extra("analysis", "calibration and sensitivity analysis")
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__, submod_attrs={"calibration": ["CalibratedParameter", "Calibration", "Fit", "calibrate"]}
 )

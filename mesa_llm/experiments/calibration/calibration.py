@@ -19,7 +19,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -345,10 +344,10 @@ def calibrate(
 
 
 def _require_numbers(points: int, seeds: int, search: int) -> None:
-    """Check the numbers of points and runs, and that the package for the search is there.
+    """Check the numbers of points and runs.
 
     Raises:
-        ConfigError: If one is out of range, or the package is missing.
+        ConfigError: If one is out of range.
     """
     if not MIN_POINTS <= points <= MAX_DRAWS:
         raise ConfigError(f"points={points}: a posterior needs {MIN_POINTS} to {MAX_DRAWS} draws from the prior")
@@ -356,11 +355,6 @@ def _require_numbers(points: int, seeds: int, search: int) -> None:
         raise ConfigError(f"seeds={seeds}: each point needs 1 run or more")
     if not 0 <= search <= MAX_SEARCHED:
         raise ConfigError(f"search={search}: expected a number of points from 0 to {MAX_SEARCHED}")
-    if search and find_spec("bayes_opt") is None:
-        raise ConfigError(
-            "the search needs the package bayesian-optimization: `pip install bayesian-optimization`; or leave it out "
-            "(search=0, --search 0)"
-        )
 
 
 def _require_reporters(model: type[LLMModel], target: Target, fixed: Mapping[str, Any]) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -152,7 +151,7 @@ def sample_points(
         The points, between 0 and 1, shape `(points × (parameters + 2), parameters)`; for Morris, with `+ 1`.
 
     Raises:
-        ConfigError: If the method or the number of points is invalid, or SALib is not installed.
+        ConfigError: If the method or the number of points is invalid.
     """
     if method not in INDICES:
         raise ConfigError(f"method={method!r}: expected {' or '.join(INDICES)}")
@@ -160,8 +159,6 @@ def sample_points(
     if points < 2 or (method == "sobol" and points & (points - 1)):
         wanted = "a power of 2, such as 64" if method == "sobol" else "2 trajectories or more"
         raise ConfigError(f"points={points}: {method} needs {wanted}")
-    if find_spec("SALib") is None:
-        raise ConfigError("a sensitivity analysis needs the package SALib: `pip install SALib`")
     from SALib.sample import morris, sobol
 
     if method == "sobol":
@@ -222,7 +219,7 @@ def sensitivity(
             `mesa_llm.experiments.sweep`.
 
     Raises:
-        ConfigError: If a range, a number or a name is invalid, or SALib is not installed.
+        ConfigError: If a range, a number or a name is invalid.
         BudgetExceeded: If the budget ended it; the same call resumes it.
         MesaLLMError: If runs failed.
 

@@ -11,7 +11,11 @@ cross-validation prefers them. A number is a line in the facts with the recorded
 regression trees, Meinshausen 2006). Texts are left to a language model.
 """
 
-from mesa_llm.experiments.distillation.recorded import RecordedChoice, RecordedChoices
-from mesa_llm.experiments.distillation.runs import distill
+import lazy_loader
 
-__all__ = ["RecordedChoice", "RecordedChoices", "distill"]
+from mesa_llm.errors import require_extra
+
+require_extra("analysis", "distillation")
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submod_attrs={"recorded": ["RecordedChoice", "RecordedChoices"], "runs": ["distill"]}
+)

@@ -28,7 +28,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp
 
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, missing_in
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.students import JOIN_PATH, StudentPages
@@ -134,6 +134,10 @@ class PageServer:
         for number in signal.SIGINT, signal.SIGTERM:  # until uvicorn handles them, and after that
             signal.signal(number, signal.default_int_handler)
         warnings.filterwarnings("ignore", "Cookies with samesite=none")  # from Solara, which allows framing
+        if missing_in("offline"):
+            logger.warning(
+                "pages get their front end from the internet; `pip install 'mesa-llm-worlds[offline]'` keeps it here"
+            )
         connections = ConnectionPool(raise_descriptor_limit())
         config = uvicorn.Config(
             self._auth,

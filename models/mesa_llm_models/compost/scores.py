@@ -21,9 +21,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from sklearn.model_selection import train_test_split
 
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, require_extra
 from mesa_llm.experiments.benchmarks import note_scoring
 from mesa_llm.tables import read_table, whole_rows
 from mesa_llm.world import Rules
@@ -368,6 +367,9 @@ def individuation(vectors: FloatArray, labels: Sequence[Any]) -> Individuation:
 @cache
 def split(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Divide the indices of `n` texts, always in the same way, into those to learn from and those to test on."""
+    require_extra("analysis", "telling personas apart")
+    from sklearn.model_selection import train_test_split
+
     train, test = train_test_split(np.arange(n), test_size=TEST_SHARE, random_state=42)
     return np.asarray(train), np.asarray(test)
 

@@ -95,3 +95,31 @@ def test_the_variance_is_divided_as_it_was_made() -> None:
     known = variance_shares(values.tolist(), seeds, arms, ["one"] * 240, sampling=0.5)
     assert [one.source for one in known] == ["seed", "perturbation", "sampling", "rest"]
     assert known[2].share + known[3].share == pytest.approx(shares["rest"])
+
+
+@pytest.mark.parametrize(
+    ("seed", "expected"),
+    [
+        (30, (0.545706, 0.177956, 0.203746, 0.072591)),
+        (32, (0.219194, 0.254454, 0.213350, 0.313001)),
+        (46, (0.233949, 0.328485, 0.276394, 0.161171)),
+    ],
+)
+def test_shares_of_variance_are_those_of_statsmodels(seed: int, expected: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(seed)
+    levels = np.indices((6, 4, 3)).reshape(3, -1)
+    has_run = rng.random(72) < 0.85
+    effects = [rng.normal(0, sd, n)[of] for sd, n, of in zip((2, 1, 1.5), (6, 4, 3), levels, strict=True)]
+    values = sum(effects) + rng.normal(0, 1, 72)
+    seeds, arms, llms = (of[has_run].tolist() for of in levels)
+    shares = variance_shares(values[has_run].tolist(), seeds, list(map(str, arms)), list(map(str, llms)))
+    # statsmodels 0.15.0, MixedLM(...).fit(reml=True, method="bfgs", gtol=1e-10), of the same runs
+    assert [one.share for one in shares] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_factor_that_does_nothing_has_no_share_of_the_variance() -> None:
+    of_arm, rest = np.array([1.0, 2.0, 4.0]), np.array([[1, -1, 0], [-1, 0, 1], [0, 1, -1]]) / 10  # adds up to 0 a seed
+    shares = variance_shares(
+        (of_arm + rest).ravel().tolist(), [1, 1, 1, 2, 2, 2, 3, 3, 3], ["a", "b", "c"] * 3, ["one"] * 9
+    )
+    assert [one.share for one in shares] == pytest.approx([0, 2.33 / 2.34, 0.01 / 2.34], abs=1e-6)  # one-way
