@@ -69,7 +69,7 @@ PARTS = {
         "experiments.benchmarks",
         "experiments.tournament",
     ],
-    "Pages": ["viz"],
+    "Pages": ["viz", "charts"],
 }
 """Part of the reference → packages and modules in it, in order; those of `mesa_llm` by their short names."""
 

@@ -16,9 +16,9 @@ from .components.tables import ActionTable as ActionTable
 from .components.tables import EventLog as EventLog
 from .components.tables import MissingAnswers as MissingAnswers
 from .components.tables import table_of as table_of
+from .render import Figure as Figure
 from .render.figures import finish as finish
 from .render.markup import markup as markup
-from .render.style import Figure as Figure
 from .render.trace import Row as Row
 from .server.page import LLMPage as LLMPage
 from .session.runner import Runner as Runner

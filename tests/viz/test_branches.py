@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mesa_llm import LLMModel, News, ScriptedLLM, ToolCall
+from mesa_llm.charts.style import picture_of
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.render.figures import branches_figure
-from mesa_llm.viz.render.style import picture_of
 from mesa_llm.viz.session.interventions import (
     MAX_BRANCHES,
     InterventionRunner,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from mesa_llm import Access, ConfigError, LLMModel
+from mesa_llm.charts.style import picture_of
 from mesa_llm.experiments.audits import audit, level_of, n_runs
 from mesa_llm.viz.components.experiment import forest_chart
 from mesa_llm.viz.render.markup import markup
-from mesa_llm.viz.render.style import picture_of
 from mesa_llm.viz.server.page import tabs_of
 from mesa_llm.viz.session.audit_runner import AuditRunner
 from mesa_llm.viz.session.audits import KeptAudit, SavedAudit, change_cells, kept_audits

@@ -22,16 +22,16 @@ from mesa.discrete_space import FixedAgent, OrthogonalMooreGrid
 from mesa.visualization.components import PropertyLayerStyle
 from PIL import Image
 
+from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.scenes import SpaceScene
+from mesa_llm.charts.style import COLOURS, Figure, dark_of, literal, picture_of
 from mesa_llm.registry import find_models
 from mesa_llm.viz.components.plots import LIBRARY
 from mesa_llm.viz.components.space import has_space, is_scene, plain_renderer, portray, redraw, rendered, scene_of
-from mesa_llm.viz.render.charts import Chart, ChartSeries
 from mesa_llm.viz.render.figures import cost_charts, enlarge, measure_chart, measure_text, numbers_of
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.matplotlib_charts import charts_in
 from mesa_llm.viz.render.network import lay_out, network_scene, spots_on
-from mesa_llm.viz.render.scenes import SpaceScene
-from mesa_llm.viz.render.style import COLOURS, Figure, dark_of, literal, picture_of
 from tests.browser.apps.village import Village
 from tests.processes import run
 

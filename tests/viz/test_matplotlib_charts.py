@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from mesa_llm.viz.render.charts import Chart, ChartSeries
+from mesa_llm.charts.chart import Chart, ChartSeries
 from mesa_llm.viz.render.matplotlib_charts import charts_in
 
 

@@ -12,13 +12,9 @@ import jinja2
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from mesa_llm.charts import COLOURS, GREY, LIGHT
 from mesa_llm.experiments.benchmarks.report import BenchmarkReport, TaskReport
 from mesa_llm.statistics import Estimate
-
-COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
-"""Colours of the candidates: the language model under test, then the baselines."""
-
-GREY = "#475569"
 
 MAX_ROWS = 24
 """Maximum number of scores drawn in one row each; more are drawn as a scatter plot against the target."""
@@ -129,7 +125,7 @@ def _tidy(axes: Any) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(colors=GREY)
-    axes.grid(axis="x", color="#e2e8f0", linewidth=0.8)
+    axes.grid(axis="x", color=LIGHT, linewidth=0.8)
     axes.set_axisbelow(True)
 
 

@@ -10,6 +10,8 @@ import solara
 from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
+from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.style import GREY, picture_of
 from mesa_llm.experiments.audits.findings import CHANGE_COLOURS
 from mesa_llm.text import counted, figure_text
 from mesa_llm.viz.components.markup import Markup
@@ -17,9 +19,7 @@ from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.plots import ChartView
 from mesa_llm.viz.components.run_settings import NumberField
-from mesa_llm.viz.render.charts import Chart, ChartSeries
 from mesa_llm.viz.render.downloads import Download, file_name
-from mesa_llm.viz.render.style import GREY, picture_of
 from mesa_llm.viz.render.trace import Row
 from mesa_llm.viz.session.audit_runner import AuditOffer, AuditRunner
 from mesa_llm.viz.session.audits import KeptAudit, SavedClaim, change_cells, control_cells, kept_audits

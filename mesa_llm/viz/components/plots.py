@@ -15,17 +15,17 @@ from reacton import use_memo
 from reacton.core import Element
 from solara.core import component
 
+from mesa_llm.charts.chart import Chart
+from mesa_llm.charts.scenes import SpaceScene
+from mesa_llm.charts.style import Figure, dark_of, picture_of
 from mesa_llm.engine.engine import Engine
 from mesa_llm.viz.components.markup import styled
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.scene import SceneView
-from mesa_llm.viz.render.charts import Chart
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import Finish, cost_charts, enlarge, first_step, measure_chart, numbers_of, title_of
 from mesa_llm.viz.render.matplotlib_charts import charts_in
-from mesa_llm.viz.render.scenes import SpaceScene
-from mesa_llm.viz.render.style import Figure, dark_of, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
 Drawn = Chart | SpaceScene | matplotlib.figure.Figure

@@ -11,15 +11,15 @@ from mesa.discrete_space import Cell
 from reacton import use_memo, use_state
 from solara.core import component
 
+from mesa_llm.charts.scenes import MAX_NAMES, SpaceScene, outline_text
+from mesa_llm.charts.style import DARK_OF, short_name
 from mesa_llm.text import counted
 from mesa_llm.viz.components.markup import Clickable, styled
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
-from mesa_llm.viz.render.agents import option_label, short_name
+from mesa_llm.viz.render.agents import option_label
 from mesa_llm.viz.render.downloads import Download
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.render.scenes import MAX_NAMES, SpaceScene, outline_text
-from mesa_llm.viz.render.style import DARK_OF
 from mesa_llm.viz.session.rw_lock import steady
 
 MAX_FOUND = 30

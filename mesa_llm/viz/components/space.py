@@ -20,6 +20,8 @@ from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_ref
 from solara.core import component
 
+from mesa_llm.charts.scenes import PlacedAgent, SceneAgent, SpaceScene, write_names
+from mesa_llm.charts.style import COLOURS, picture_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
@@ -38,8 +40,6 @@ from mesa_llm.viz.render.network import (
     network_scene,
     spots_on,
 )
-from mesa_llm.viz.render.scenes import PlacedAgent, SceneAgent, SpaceScene, write_names
-from mesa_llm.viz.render.style import COLOURS, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
 MakeRenderer = Callable[[Any], SpaceRenderer]

@@ -1,16 +1,16 @@
-"""Figures, tables and text about a run, made without Solara; this package offers the tools that charts share."""
+"""Figures, tables and text about a run, made without Solara; charts and their tools are those of `mesa_llm.charts`."""
 
-from mesa_llm.viz.render.agents import option_label
-from mesa_llm.viz.render.charts import Chart, ChartSeries
-from mesa_llm.viz.render.figures import measure_chart, measure_text, steps_of
-from mesa_llm.viz.render.network import scaled_positions
-from mesa_llm.viz.render.scenes import LegendEntry, SceneAgent, SpaceScene
-from mesa_llm.viz.render.style import (
+from mesa_llm.charts import (
     COLOURS,
     DOLLARS,
     GREY,
     LIGHT,
+    Chart,
+    ChartSeries,
     Figure,
+    LegendEntry,
+    SceneAgent,
+    SpaceScene,
     frame,
     headline,
     legend_below,
@@ -20,6 +20,9 @@ from mesa_llm.viz.render.style import (
     sheet,
     stacked,
 )
+from mesa_llm.viz.render.agents import option_label
+from mesa_llm.viz.render.figures import measure_chart, measure_text, steps_of
+from mesa_llm.viz.render.network import scaled_positions
 from mesa_llm.viz.render.trace import agent_in
 
 __all__ = [

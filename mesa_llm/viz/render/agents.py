@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesa_llm.errors import MesaLLMError
-from mesa_llm.viz.render.style import literal, without_emoji
 from mesa_llm.viz.render.trace import decider, shortened
-
-
-def short_name(agent: Any) -> str:
-    """Return the label of an agent in a drawing: its name, or its id.
-
-    Args:
-        agent: The agent.
-    """
-    name = without_emoji(getattr(getattr(agent, "config", None), "name", "")) or str(agent.unique_id)
-    return literal(name if len(name) <= 18 else f"{name[:17]}…")
 
 
 def option_label(agent: Any) -> str:

@@ -16,13 +16,13 @@ import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.ticker import MaxNLocator
 
+from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.style import COLOURS, FEW, GREY, Figure, frame, literal, tidy
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.stages import USAGE
 from mesa_llm.text import clip
-from mesa_llm.viz.render.charts import Chart, ChartSeries
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.mesa_adapter import steps_over
-from mesa_llm.viz.render.style import FEW, GREY, Figure, frame, literal, tidy
 
 LEGIBLE = 1.3
 """Size of text relative to Matplotlib's default, so that it is legible from the last row of a classroom."""
@@ -290,10 +290,6 @@ class BranchRun(NamedTuple):
         """Check whether a measure ever differs from the parent's."""
         own, parent = self.values[name], self.parent.get(name, {})
         return any(value != parent.get(step, value) for step, value in own.items())
-
-
-COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea")
-"""Colours of branches, oldest first."""
 
 
 def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMModel], Figure]:

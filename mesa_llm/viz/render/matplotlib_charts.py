@@ -18,7 +18,7 @@ from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, PercentFormatter, StrMethodFormatter
 
-from mesa_llm.viz.render.charts import Chart, ChartSeries, Unit
+from mesa_llm.charts.chart import Chart, ChartSeries, Unit
 
 NO_LINE = ("", " ", "None", "none")
 """Styles of Matplotlib that draw no line."""

@@ -14,11 +14,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from mesa_llm.charts.scenes import SceneAgent, SpaceScene, outline_text
+from mesa_llm.charts.style import COLOURS
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_model
 from mesa_llm.viz.render.figures import numbers_of
-from mesa_llm.viz.render.scenes import SceneAgent, SpaceScene, outline_text
-from mesa_llm.viz.render.style import COLOURS
 
 WIDTH, HEIGHT, EDGE = 360, 120, 12
 """Size of a thumbnail and its margin, in pixels."""

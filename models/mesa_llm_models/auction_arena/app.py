@@ -12,9 +12,9 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.charts import GREY, Chart, ChartSeries
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import Clickable, LLMPage, drawn_by, steady
-from mesa_llm.viz.render import GREY, Chart, ChartSeries
 from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
 from mesa_llm_models.auction_arena.policies import TWINS
 from mesa_llm_models.auction_arena.world import Auction, BidderAccount, Bidding, BidRecord, Sale

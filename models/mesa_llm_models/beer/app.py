@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mesa_llm.charts import Chart, ChartSeries
 from mesa_llm.viz import LLMPage, Measures, drawn_by
-from mesa_llm.viz.render import Chart, ChartSeries
 from mesa_llm_models.beer.model import BeerGame, Echelon
 
 

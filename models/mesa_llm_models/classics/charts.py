@@ -19,10 +19,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm import LLMModel
-from mesa_llm.viz import LLMPage, Picture, drawn_by
-from mesa_llm.viz.components.plots import ChartView
-from mesa_llm.viz.components.scene import SceneView
-from mesa_llm.viz.render import (
+from mesa_llm.charts import (
     COLOURS,
     GREY,
     Chart,
@@ -32,12 +29,12 @@ from mesa_llm.viz.render import (
     SceneAgent,
     SpaceScene,
     frame,
-    measure_chart,
-    option_label,
     picture_of,
-    scaled_positions,
-    steps_of,
 )
+from mesa_llm.viz import LLMPage, Picture, drawn_by
+from mesa_llm.viz.components.plots import ChartView
+from mesa_llm.viz.components.scene import SceneView
+from mesa_llm.viz.render import measure_chart, option_label, scaled_positions, steps_of
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.thumbnail import scene_thumbnail
 from mesa_llm.viz.session.per_model import PerModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.cognitive_biases.scores import published
 
 if TYPE_CHECKING:

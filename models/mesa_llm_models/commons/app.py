@@ -1,7 +1,7 @@
 """The page of the commons: `mesa-llm app models/mesa_llm_models/commons/app.py`."""
 
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm.viz import LLMPage, Measures, Row, drawn_by, table_of
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.commons.model import CommonsModel
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm.text import one_line
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.compost.scores import CHANCE, PersonaScore
 
 if TYPE_CHECKING:

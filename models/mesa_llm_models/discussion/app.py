@@ -10,10 +10,10 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.charts import COLOURS
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted
 from mesa_llm.viz import Clickable, LLMPage, Row, drawn_by, steady, table_of
-from mesa_llm.viz.render import COLOURS
 from mesa_llm_models.discussion.charts import attitude_chart, talk_chart
 from mesa_llm_models.discussion.config import STUDIES
 from mesa_llm_models.discussion.model import DiscussionModel

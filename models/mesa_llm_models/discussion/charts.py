@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm.viz import Figure
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.discussion.scores import choice_shares, curve
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from mesa_llm.viz.render import GREY, LIGHT, frame, marker
+from mesa_llm.charts import COLOURS, GREY, LIGHT, frame, marker
 from mesa_llm_models.econ_agent.scores import Regression, comparable, nominal_okun, okun, phillips
 from mesa_llm_models.econ_agent.world import MONTHS_PER_YEAR, UNEMPLOYED, title_of
 
-BLUE, ORANGE, GREEN, RED = "#2563eb", "#f97316", "#16a34a", "#dc2626"
-PUBLISHED = {"GPT-3.5": ("#7c3aed", "^"), "Llama-2": ("#94a3b8", "s")}
+BLUE, ORANGE, GREEN, PURPLE, RED = COLOURS[:5]
+PUBLISHED = {"GPT-3.5": (PURPLE, "^"), "Llama-2": ("#94a3b8", "s")}
 """Published model → colour and marker."""
 
 DOLLARS = FuncFormatter(lambda amount, _: _amount_text(amount))

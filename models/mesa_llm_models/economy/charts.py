@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 
-from mesa_llm.viz.render import COLOURS, GREY, Figure, legend_below, marker, sheet, stacked
+from mesa_llm.charts import COLOURS, GREY, Figure, legend_below, marker, sheet, stacked
 from mesa_llm_models.economy.model import EconomyModel
 
 CENTS = StrMethodFormatter("${x:,.2f}")

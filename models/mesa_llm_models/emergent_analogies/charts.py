@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm.statistics import share_interval
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 
 if TYPE_CHECKING:
     from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel

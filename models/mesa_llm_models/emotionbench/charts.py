@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.emotionbench.scores import ScoreChange, published
 
 if TYPE_CHECKING:

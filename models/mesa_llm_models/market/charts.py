@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries, Figure, option_label, steps_of
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Figure
+from mesa_llm.viz.render import option_label, steps_of
 from mesa_llm.viz.session.session import human_queues
 from mesa_llm_models.market.model import MarketModel
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
+from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from mesa_llm.experiments.runs.arms import Band, Bands, bands_of, course, line_of
 from mesa_llm.text import counted
-from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from mesa_llm_models.oasis.model import OasisModel
 from mesa_llm_models.oasis.spreading import SpreadingModel
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 
 if TYPE_CHECKING:
     from mesa_llm_models.psychobench.model import PsychoBenchModel

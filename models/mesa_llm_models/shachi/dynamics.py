@@ -18,10 +18,10 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
 from mesa_llm.statistics import COVERAGE, Column, mean_estimate, with_interval
 from mesa_llm.text import counted, figure_text
-from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.auction_arena.model import AuctionArena
 from mesa_llm_models.auction_arena.world import priority_heat_map
 from mesa_llm_models.stock_agent.model import StockAgentModel

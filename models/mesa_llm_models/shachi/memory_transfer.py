@@ -20,10 +20,10 @@ import pandas as pd
 from pydantic import Field
 
 from mesa_llm import LLMModel
+from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.memory import SavedMemories, saved_memories
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
-from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.cognitive_biases.scores import BIASES
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.oasis.model import OasisModel

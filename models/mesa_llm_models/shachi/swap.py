@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
 from mesa_llm.statistics import (
     COVERAGE,
@@ -30,7 +31,6 @@ from mesa_llm.statistics import (
     permutation_p,
 )
 from mesa_llm.text import figure_text
-from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
 from mesa_llm_models.shachi.rows import lack_of_seeds, runs_with, total

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLMOptions, Observation, ToolCall
+from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
 from mesa_llm.tables import folded, read_table, whole_rows
 from mesa_llm.text import one_line, tone
-from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.shachi.rows import lack_of_seeds, runs_with
 from mesa_llm_models.shachi.traders import PairedTrader, order_near
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario

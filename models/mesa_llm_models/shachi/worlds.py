@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.statistics import (
     N_PERMUTATIONS,
@@ -27,7 +28,6 @@ from mesa_llm.statistics import (
     ratio_estimate,
 )
 from mesa_llm.text import counted
-from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.oasis.model import POST
 from mesa_llm_models.shachi.rows import column, lack_of_seeds, runs_with
 from mesa_llm_models.shachi.two_worlds import OTHER_POST, TwoWorldsModel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mesa.visualization import make_plot_component
 
+from mesa_llm.charts import COLOURS
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import InterviewForm, LLMPage, finish
-from mesa_llm.viz.render import COLOURS
 from mesa_llm_models.oasis.spreading import baseline_curves
 from mesa_llm_models.social.components import (
     CASCADE_TAB,

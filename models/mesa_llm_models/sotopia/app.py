@@ -12,11 +12,11 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.charts import COLOURS
 from mesa_llm.model.quality import judge_text
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted, one_line
 from mesa_llm.viz import Clickable, LLMPage, Markup, Row, drawn_by, steady
-from mesa_llm.viz.render import COLOURS
 from mesa_llm_models.discussion.world import Silence
 from mesa_llm_models.sotopia.charts import goal_chart, score_chart
 from mesa_llm_models.sotopia.episodes import Episode

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm.text import clip
-from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm_models.sotopia.scores import GOAL, OVERALL, interval, normalised
 
 if TYPE_CHECKING:

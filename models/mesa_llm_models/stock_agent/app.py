@@ -10,8 +10,8 @@ from typing import Any
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
+from mesa_llm.charts import Chart
 from mesa_llm.viz import Clickable, LLMPage, Row, drawn_by, steady, table_of
-from mesa_llm.viz.render import Chart
 from mesa_llm_models.stock_agent.charts import book_chart, price_chart, profit_chart, trading_chart
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.world import OFFICIAL, Exchange

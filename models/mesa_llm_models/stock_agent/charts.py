@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm.viz.render import COLOURS, Chart, ChartSeries
+from mesa_llm.charts import COLOURS, Chart, ChartSeries
 from mesa_llm_models.stock_agent.world import STOCKS, STYLES, Exchange, Side, Stock
 
 STOCK_COLOURS: dict[Stock, str] = {"A": COLOURS[0], "B": COLOURS[1]}

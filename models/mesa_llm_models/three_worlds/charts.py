@@ -7,8 +7,7 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from mesa_llm.text import clip
-from mesa_llm.viz.render import (
+from mesa_llm.charts import (
     COLOURS,
     GREY,
     LIGHT,
@@ -21,6 +20,7 @@ from mesa_llm.viz.render import (
     sheet,
     stacked,
 )
+from mesa_llm.text import clip
 from mesa_llm_models.three_worlds.agents import Claim
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 

@@ -1,7 +1,8 @@
 """The page of the town: `mesa-llm app models/mesa_llm_models/town/app.py`."""
 
+from mesa_llm.charts import COLOURS, LegendEntry, SceneAgent, SpaceScene
 from mesa_llm.viz import LLMPage, Measures, Row, drawn_by, table_of
-from mesa_llm.viz.render import COLOURS, LegendEntry, SceneAgent, SpaceScene, option_label
+from mesa_llm.viz.render import option_label
 from mesa_llm_models.town.model import TownModel
 from mesa_llm_models.town.text import PLACES
 

@@ -15,14 +15,14 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.style import COLOURS, GREY
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted, one_line
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
-from mesa_llm.viz.render.charts import Chart, ChartSeries
-from mesa_llm.viz.render.style import COLOURS, GREY
 from mesa_llm_models.social.components.reader import PickPost, post_to_show, social_world, still
 from mesa_llm_models.social.world import SocialWorld, SpreadCurves, read_curves
 from mesa_llm_models.social.world.measures import Share

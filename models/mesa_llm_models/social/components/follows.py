@@ -15,6 +15,8 @@ from mesa.visualization.utils import update_counter
 from reacton import use_ref, use_state
 from solara.core import component
 
+from mesa_llm.charts.scenes import LegendEntry, SceneAgent, SpaceScene
+from mesa_llm.charts.style import GREY
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import tone
@@ -23,8 +25,6 @@ from mesa_llm.viz.components.plots import Plot
 from mesa_llm.viz.render.agents import option_label
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.network import ACTIVE, IDLE, POINT, lay_out, scaled_positions
-from mesa_llm.viz.render.scenes import LegendEntry, SceneAgent, SpaceScene
-from mesa_llm.viz.render.style import GREY
 from mesa_llm_models.social.components.reader import social_world, still
 
 MAX_USERS = 300

@@ -15,9 +15,8 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Affine2D
 
-from mesa_llm.viz.render.agents import short_name
-from mesa_llm.viz.render.charts import copy_sequences
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, MAX_LINE, Figure, literal, picture_of
+from mesa_llm.charts.chart import copy_sequences
+from mesa_llm.charts.style import COLOURS, GREY, LIGHT, MAX_LINE, Figure, literal, picture_of, short_name
 
 TIE, NEW_TIE = "#94a3b8", COLOURS[2]
 """Colours of ties, and of those that are new."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from mesa_llm.viz.render.style import (
+from mesa_llm.charts.style import (
     COLOURS,
     DOLLARS,
     GREY,

@@ -221,3 +221,13 @@ def legend_below(axes: Any, columns: int) -> None:
         handlelength=1.3,
         columnspacing=1.2,
     )
+
+
+def short_name(agent: Any) -> str:
+    """Return the label of an agent in a drawing: its name, or its id.
+
+    Args:
+        agent: The agent.
+    """
+    name = without_emoji(getattr(getattr(agent, "config", None), "name", "")) or str(agent.unique_id)
+    return literal(name if len(name) <= 18 else f"{name[:17]}…")
