@@ -21,10 +21,12 @@ from mesa_llm.experiments.benchmarks import Task, find_task
 from mesa_llm.experiments.benchmarks.cross import cross
 from mesa_llm.experiments.benchmarks.report import result_of
 from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRuns
+from mesa_llm.experiments.findings import cell_text
 from mesa_llm.experiments.persona import persona_contrast
+from mesa_llm.experiments.runs.run import Run
 from mesa_llm.experiments.runs.runner import Stop
-from mesa_llm.experiments.runs.study import StudySetup, cell_text, find_study
-from mesa_llm.experiments.runs.sweep import SweepJob, sweep
+from mesa_llm.experiments.runs.study import StudySetup, find_study
+from mesa_llm.experiments.runs.sweep import sweep
 from mesa_llm.model.identity import class_named, name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate
@@ -169,7 +171,7 @@ def awareness(llm: str, logs: Path, seeds: int | None) -> list[LocalRow]:
             parameters = {"guests": 5} if name == "prisoners_dilemma" else {}
             answers = []
             for seed in range(1, (seeds or 1) + 1):
-                job = SweepJob(name_of(kind), parameters, llm, "own", {}, seed, 1, logs / name, {})
+                job = Run(name_of(kind), parameters, llm, "own", {}, seed, 1, logs / name, {})
                 job.folder.mkdir(parents=True, exist_ok=True)
                 answers += AwarenessJob(job, words, "").run(access, Stop())
             rate = awareness_of(answers) or Rate(0, 0)

@@ -6,9 +6,9 @@ import json
 import time as clock
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from tqdm import tqdm
 
@@ -16,11 +16,11 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import caveat, cost_table
-from mesa_llm.engine.access import Access
-from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
-from mesa_llm.experiments.benchmarks.cross import Cross, candidates_of, cross_of
+from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.benchmarks.benchmark import Benchmark, require_results
+from mesa_llm.experiments.benchmarks.cross import Cross, candidates_of
 from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.experiments.benchmarks.report import BenchmarkReport, report_of, usage_of
+from mesa_llm.experiments.benchmarks.report import BenchmarkReport, usage_of
 from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRun, TaskRuns, estimate_plans
 from mesa_llm.experiments.benchmarks.task import SHACHI, Reference, Task, find_task, find_tasks, read_reference
 from mesa_llm.model.cost_estimate import Cost, estimate_cost
@@ -30,91 +30,6 @@ from mesa_llm.text import counted, figure_text
 
 ALL = "all"
 """Name that stands for all tasks."""
-
-BASELINES = (Candidate("rule", "rule"), Candidate("random", "random"))
-"""Candidates that are run in every benchmark, at no cost: rule twins and random choice."""
-
-SEVERE: tuple[type[MesaLLMError], ...] = (BudgetExceeded, ConfigError, AllDecisionsFailed, MesaLLMError)
-"""Errors of runs; the first one that occurred decides the exit code."""
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """Tasks, candidates and options of a benchmark."""
-
-    tasks: Sequence[Task]
-    """Tasks, with their parameters."""
-
-    tested: Sequence[Candidate]
-    """Candidates under test."""
-
-    seeds: Sequence[int]
-    """Seeds of the runs."""
-
-    access: Access
-    """Access of all runs."""
-
-    options: Mapping[str, Any]
-    """Options of all models."""
-
-    written: Mapping[str, Any]
-    """Options of the command, for the report."""
-
-    has_baseline: bool = field(default=False, kw_only=True)
-    """Whether the first candidate is also run as the baseline of a task's study, if that lacks components."""
-
-    file: ClassVar[str] = "report"
-    """Name of the report's files."""
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """Candidates under test, then the baselines."""
-        names = {one.name for one in self.tested}
-        return [*self.tested, *(one for one in BASELINES if one.name not in names)]
-
-    def plans(self, candidates: Sequence[Candidate]) -> list[PlannedRun]:
-        """Return the planned runs of some candidates, one candidate after the other."""
-        plans = [PlannedRun(task, one, seed) for one in candidates for task in self.tasks for seed in self.seeds]
-        if self.has_baseline:
-            short = [PlannedRun.of_baseline(task, candidates[0], seed) for task in self.tasks for seed in self.seeds]
-            plans += [plan for plan in short if plan is not None]
-        return plans
-
-    def report(self, runs: Sequence[TaskRun], seconds: float) -> BenchmarkReport | Cross:
-        """Return the report on runs, which took this many seconds."""
-        return report_of(self.tasks, self.candidates, runs, self.written, seconds)
-
-    def page(self, report: Any) -> str:
-        """Write the report as an HTML page."""
-        from mesa_llm.experiments.benchmarks.page import page  # Matplotlib loads for a second
-
-        return page(report)
-
-
-@dataclass(frozen=True)
-class CrossBenchmark(Benchmark):
-    """Designs × tasks; the candidates are one language model with each design."""
-
-    designs: Sequence[str]
-    """Names of the designs, in the order of `tested`."""
-
-    file: ClassVar[str] = "cross"
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """The language model with each design."""
-        return list(self.tested)
-
-    def report(self, runs: Sequence[TaskRun], seconds: float) -> Cross:
-        """Return the comparison of the designs."""
-        by_design = dict(zip(self.designs, self.tested, strict=True))
-        return cross_of(self.tasks, by_design, self.seeds, runs, self.written, seconds)
-
-    def page(self, report: Cross) -> str:
-        """Write the comparison as an HTML page with a heat map."""
-        from mesa_llm.experiments.benchmarks.heatmap import page  # as above
-
-        return page(report)
 
 
 def task_list() -> Iterator[str]:
@@ -341,7 +256,7 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         bar.close()
         report = benchmark.report(runs.done, clock.perf_counter() - start_s)
         _write(benchmark, report, folder, as_json=as_json, say=say)
-    _require_results(runs.done)
+    require_results(runs.done)
     return report
 
 
@@ -373,20 +288,3 @@ def _write(benchmark: Benchmark, report: BenchmarkReport | Cross, folder: Path, 
             f"{counted(paid.requests, 'request')}, {paid.tokens} tokens, ${paid.dollars:.4f}"
         )
     say(f"report: {page} (also {benchmark.file}.json, and one run log per run; to resume, run the same command)")
-
-
-def _require_results(runs: Sequence[TaskRun]) -> None:
-    """Check that every run produced something.
-
-    Raises:
-        MesaLLMError: If one did not: the most severe error of all.
-    """
-    failed = [(run, run.error) for run in runs if run.error is not None]
-    if not failed:
-        return
-    kind = next(kind for kind in SEVERE if any(isinstance(error, kind) for _, error in failed))
-    run, error = next((run, error) for run, error in failed if isinstance(error, kind))
-    raise kind(
-        f"{len(failed)} of {counted(len(runs), 'run')} produced nothing. {run.plan.task.name}, "
-        f"{run.plan.candidate.name}, seed {run.plan.seed}: {error}"
-    )

@@ -240,8 +240,6 @@ def bench(
     """
     from mesa_llm.cli.arguments import budget, llm_in, require_no_secrets, set_options
     from mesa_llm.cli.bench import (
-        Benchmark,
-        CrossBenchmark,
         candidate_of,
         designs_of_cross,
         print_cost,
@@ -251,6 +249,7 @@ def bench(
         with_targets,
     )
     from mesa_llm.engine.access import Access
+    from mesa_llm.experiments.benchmarks.benchmark import Benchmark, CrossBenchmark
     from mesa_llm.experiments.benchmarks.cross import candidates_of
     from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS
 

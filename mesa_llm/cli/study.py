@@ -14,7 +14,8 @@ from mesa_llm.cli.arguments import parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import print_cost_of_seeds
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, estimate_study, find_studies, studies_of
+from mesa_llm.experiments.findings import Findings
+from mesa_llm.experiments.runs.study import Study, StudySetup, estimate_study, find_studies, studies_of
 from mesa_llm.model.quality import quality_warning
 from mesa_llm.model.scenario import Parameter
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.cli.arguments import parameters
 from mesa_llm.cli.command import Say
@@ -78,15 +76,10 @@ def print_sweep(
         KeyboardInterrupt: On Ctrl-C, after the JSON, which then counts the finished runs.
         MesaLLMError: If runs failed; the table holds the others.
     """
-    bar = tqdm(unit="run", disable=as_json or None, dynamic_ncols=True)
     table, rows = str(folder / TABLE), list[Mapping[str, Any]]()
-
-    def on_run(row: Mapping[str, Any]) -> None:
-        rows.append(row)
-        bar.update()
-
+    options |= {"on_run": rows.append, "progress": False if as_json else None}
     try:
-        result = sweep(kind, vary, designs=designs, folder=folder, on_run=on_run, **options)
+        result = sweep(kind, vary, designs=designs, folder=folder, **options)
     except KeyboardInterrupt:
         if as_json:
             n_failed = sum(bool(row["error"]) for row in rows)
@@ -94,8 +87,6 @@ def print_sweep(
             figures = {"done": len(rows), "failed": n_failed, "tokens": tokens, "dollars": round(dollars, 6)}
             say(json.dumps({**figures, "table": table, "interrupted": True}))
         raise
-    finally:
-        bar.close()
     figures = {"runs": result.n_runs, "done": result.n_done, "failed": result.n_failed, "tokens": result.tokens}
     figures |= {"dollars": round(result.dollars, 6), "table": table}
     if as_json:

@@ -107,6 +107,9 @@ class CostEstimate:
     unpriced: tuple[str, ...] = ()
     """Language models whose price is not known."""
 
+    first: Request | None = field(default=None, repr=False)
+    """The first request for a decision; None if no language model would be asked for one."""
+
     @property
     def total(self) -> Cost:
         """Cost of the whole run."""
@@ -149,7 +152,9 @@ def estimate_cost(make: Callable[..., LLMModel], steps: int | None = None, **arg
     with closing(make(**arguments, access=counting, design=replace(design, decide=hook))) as model:
         model.engine.warn = logger.debug  # nobody reads this run, in which a twin that does nothing counts as failed
         model.run(steps)
-        return CostEstimate(int(model.time), model.engine.decisions, counting.costs, tuple(counting.unpriced))
+        return CostEstimate(
+            int(model.time), model.engine.decisions, counting.costs, tuple(counting.unpriced), counting.first
+        )
 
 
 class _Estimated:
@@ -176,6 +181,7 @@ class CountingAccess(Access):
     Attributes:
         costs: Cost so far, by purpose.
         unpriced: Language models without a known price, in the order in which they were asked.
+        first: The first request for a decision; None before there is one.
     """
 
     def __init__(self, real: Access) -> None:
@@ -183,6 +189,7 @@ class CountingAccess(Access):
         self.real = real
         self.costs: dict[str, Cost] = {}
         self.unpriced: dict[str, None] = {}
+        self.first: Request | None = None
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> OpenedModel:
         """Open a counter in place of a language model or a person; random choice stays as it is."""
@@ -225,6 +232,8 @@ class _Counter:
             Refused: If the rule twin does nothing, which no reply can express.
         """
         reply = await _reply(request)
+        if self.access.first is None and request.salt.purpose == "decide":
+            self.access.first = request
         if not self.is_person:
             self.access.count(purpose_counted(request.salt.purpose), self._cost(request, reply))
         if reply is None:

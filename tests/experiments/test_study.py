@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError
 from mesa_llm.cli.app import app
+from mesa_llm.experiments.findings import Findings, Table
 from mesa_llm.experiments.runs.arms import Arms
-from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, Table, find_studies, find_study
+from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup, find_studies, find_study
 from tests.pot import PotModel
 
 COST = {"runs": 0, "decisions": 0, "failures": 0, "calls": 0, "tokens": 0, "dollars": 0.0}
@@ -26,7 +27,7 @@ def study_pots(setup: StudySetup, *, size: Annotated[int, Field(ge=1)] = 3) -> F
         size: Number of coins
             of a pot.
     """
-    return Findings("pots", "How full?", {"seeds": setup.seeds}, COST, [Table("Pots", [{"size": float(size)}])])
+    return StudyFindings("pots", "How full?", {"seeds": setup.seeds}, COST, [Table("Pots", [{"size": float(size)}])])
 
 
 def test_the_options_of_a_study_are_the_keyword_parameters_of_its_function() -> None:
@@ -69,7 +70,7 @@ def test_all_studies_are_listed_and_those_of_a_package_with_their_options() -> N
 
 def test_the_summary_of_findings_is_json_without_infinities_and_the_page_has_no_figure_if_none_is_drawn() -> None:
     table = Table("Pots", [{"mean": math.inf, "name": "first"}])
-    findings = Findings("pots", "How full?", {"seeds": [1, 2, 3]}, COST, [table])
+    findings = StudyFindings("pots", "How full?", {"seeds": [1, 2, 3]}, COST, [table])
     assert json.loads(json.dumps(findings.summary(), allow_nan=False))["tables"]["Pots"] == [
         {"mean": None, "name": "first"}
     ]

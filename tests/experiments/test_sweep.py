@@ -20,7 +20,8 @@ from mesa_llm import AgentDesign, ConfigError
 from mesa_llm.cli.app import app
 from mesa_llm.cli.sweep import print_sweep, values_of
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.runs.sweep import LAST, SweepJob, sweep
+from mesa_llm.experiments.runs.run import LAST, Run
+from mesa_llm.experiments.runs.sweep import sweep
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.social.model import SocialModel
@@ -92,7 +93,7 @@ def test_runs_are_made_anew_where_a_file_that_they_are_made_of_has_changed(tmp_p
 
 def test_a_sweep_begun_when_the_models_had_another_name_finds_its_logs(tmp_path: Path) -> None:
     model = "mesa_llm_models.social.model:SocialModel"
-    job = SweepJob(model, {"n_agents": 5}, "rule", "", {}, 1, 2, tmp_path, {})
+    job = Run(model, {"n_agents": 5}, "rule", "", {}, 1, 2, tmp_path, {})
     assert job.log == tmp_path / "0ca19a2a2085-1.sqlite"  # as version 0.10 named it
 
 

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.cli.app import app
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.runs.study import Findings, StudySetup, estimate_study, find_study
+from mesa_llm.experiments.findings import Findings
+from mesa_llm.experiments.runs.study import StudySetup, estimate_study, find_study
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.replies import call
 from mesa_llm.registry import find_model

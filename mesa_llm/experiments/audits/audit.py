@@ -37,8 +37,8 @@ from mesa_llm.experiments.audits.findings import Audit, ClaimFindings, ControlRo
 from mesa_llm.experiments.audits.probes import Awareness, AwarenessJob, awareness_of, changed_decisions
 from mesa_llm.experiments.audits.verdict import shown, stability, t_interval, variance_shares
 from mesa_llm.experiments.people.comparison import PeopleComparison, compare_with
+from mesa_llm.experiments.runs.run import NOT_LISTED, Run
 from mesa_llm.experiments.runs.runner import run_jobs, through
-from mesa_llm.experiments.runs.sweep import NOT_LISTED, SweepJob
 from mesa_llm.model.cost_estimate import Cost, CountingAccess
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
@@ -109,11 +109,11 @@ class AuditSetup:
         whole = one.over(self.setting, keeps_llm=not one.llm)
         return whole if perturbation is None else perturbation.of(whole)
 
-    def job(self, setting: Setting, seed: int) -> SweepJob:
+    def job(self, setting: Setting, seed: int) -> Run:
         """Return the run of a setting with a seed."""
         design = dict(setting.design)
         own = (name_of(self.model), setting.parameters, setting.llm, "audited" if design else "own", design)
-        return SweepJob(*own, seed, self.steps, self.folder / "logs", setting.options)
+        return Run(*own, seed, self.steps, self.folder / "logs", setting.options)
 
 
 def audit(
@@ -290,7 +290,7 @@ def _arms(setup: AuditSetup) -> Iterator[Perturbation | None]:
     yield from WITHOUT_LLM.values()
 
 
-def _jobs(setup: AuditSetup) -> list[SweepJob]:
+def _jobs(setup: AuditSetup) -> list[Run]:
     """Return all runs, each once, seed by seed, so that an audit that is stopped has whole blocks."""
     settings = [setting for arm in _arms(setup) for setting in setup.settings(arm)]
     jobs = [setup.job(setting, seed) for seed in setup.seeds for setting in settings]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,13 +12,14 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.claim import DIMENSIONS_NEEDED, MODELS_NEEDED, AuditClaim, setting_text
 from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Perturbation, Setting
 from mesa_llm.experiments.audits.verdict import Change, Shown, Stability, VarianceShare, seeds_needed
+from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells, finite, rendered, require_measure
 from mesa_llm.experiments.people.comparison import PeopleComparison
-from mesa_llm.experiments.runs.study import Table, Value, estimate_cells
 from mesa_llm.model.quality import Quality, Rate, quality_texts
 from mesa_llm.statistics import Estimate, share_interval, with_interval
-from mesa_llm.text import counted, figure_text, table
+from mesa_llm.text import counted, figure_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 _WITHOUT_LLM = {
@@ -237,7 +237,7 @@ class ClaimFindings:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Findings):
     """Findings of an audit."""
 
     model: str
@@ -280,6 +280,49 @@ class Audit:
     """Runs, decisions, calls, tokens, dollars and seconds."""
 
     @property
+    def name(self) -> str:
+        """Name of the audit."""
+        return f"Audit of {self.model}"
+
+    def parts(self) -> list[Table]:
+        """Return the tables of all claims."""
+        return [part for one in self.claims for part in one.tables()]
+
+    def compare(self, measure: str) -> pd.DataFrame:
+        """Return how the claims about a measure differ from the baseline, seed by seed, under each perturbation.
+
+        Args:
+            measure: Name of the measure.
+
+        Returns:
+            One row per claim and perturbation: `claim`, `dimension`, `perturbation`, the effect with its 95 % interval,
+            the difference with its 90 % interval, the p corrected by Holm, the verdict, and the number of seeds.
+
+        Raises:
+            ConfigError: If no claim is about it.
+        """
+        import pandas as pd
+
+        claims = self._about(measure)
+        frames = [one.tables()[0].frame().assign(claim=one.claim.name, n=len(self.seeds)) for one in claims]
+        return pd.concat(frames, ignore_index=True).assign(unit="pairs of runs")
+
+    def chart(self, measure: str) -> Figure:
+        """Draw how the first claim about a measure differs from the baseline under each perturbation.
+
+        Args:
+            measure: Name of the measure.
+
+        Raises:
+            ConfigError: If no claim is about it.
+        """
+        return self._about(measure)[0].draw()
+
+    def _about(self, measure: str) -> list[ClaimFindings]:
+        require_measure(self.name, measure, list(dict.fromkeys(one.claim.measure for one in self.claims)))
+        return [one for one in self.claims if one.claim.measure == measure]
+
+    @property
     def coverage(self) -> str:
         """Which dimensions were audited, and which were not."""
         missing = [name for name in DIMENSIONS if name not in self.audited]
@@ -302,7 +345,7 @@ class Audit:
         for one in self.claims:
             head = [one.claim.text, f"Verdict: {one.verdict}.", f"The model as it is: {with_interval(one.baseline)}."]
             blocks.append("\n".join([*head, *one.warnings]))
-            blocks += ["\n".join([part.title, *table(part.head, part.cells()), part.note]) for part in one.tables()]
+            blocks += ["\n".join([*part.lines(), part.note]) for part in one.tables()]
         blocks += self.notes
         blocks += [] if self.people is None else [self.people.text()]
         return "\n\n".join(blocks)
@@ -409,12 +452,11 @@ class Audit:
         except OSError as error:
             raise ConfigError(f"{error.filename}: the report cannot be written: {error.strerror}") from error
 
-    def page(self) -> str:
-        """Return a self-contained HTML page."""
-        from mesa_llm.experiments.benchmarks.page import picture, rendered  # Matplotlib takes a second to import
+    def fragment(self) -> str:
+        """Return the report as a fragment of an HTML page."""
+        from mesa_llm.experiments.charts import picture  # Matplotlib takes a second to import
 
-        plots = [picture(one.draw()) for one in self.claims]
-        return rendered("audit.html", "mesa_llm.experiments.audits", audit=self, plots=plots)
+        return rendered("audits/audit.html", audit=self, plots=[picture(one.draw()) for one in self.claims])
 
 
 def _change_text(result: Stability) -> str:
@@ -430,7 +472,7 @@ def _claim_json(one: ClaimFindings) -> dict[str, Any]:
         {
             "dimension": row.perturbation.dimension,
             "perturbation": row.perturbation.name,
-            **_finite(asdict(row.result)),
+            **finite(asdict(row.result)),
             "changed": None if row.changed is None else list(row.changed),
             "rates": {name: list(rate) for name, rate in row.rates.items()},
         }
@@ -439,7 +481,7 @@ def _claim_json(one: ClaimFindings) -> dict[str, Any]:
     controls = [
         {
             "run": row.name,
-            **_finite({"effect": asdict(row.effect), "difference": asdict(row.difference)}),
+            **finite({"effect": asdict(row.effect), "difference": asdict(row.difference)}),
             "claim": row.shown,
             "changed": None if row.changed is None else list(row.changed),
         }
@@ -453,21 +495,9 @@ def _claim_json(one: ClaimFindings) -> dict[str, Any]:
         "kind": one.claim.kind,
         "verdict": one.verdict,
         "shown": one.shown,
-        "baseline": _finite(asdict(one.baseline)),
+        "baseline": finite(asdict(one.baseline)),
         "perturbations": rows,
         "controls": controls,
         "variance": {share.source: share.share for share in one.shares},
         "warnings": one.warnings,
-    }
-
-
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with None in place of what JSON cannot hold."""
-    return {
-        name: _finite(value)
-        if isinstance(value, Mapping)
-        else None
-        if isinstance(value, float) and not math.isfinite(value)
-        else value
-        for name, value in values.items()
     }

@@ -19,8 +19,8 @@ from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.survey import Question
 from mesa_llm.errors import ConfigError, MesaLLMError, Stopped
+from mesa_llm.experiments.runs.run import Run
 from mesa_llm.experiments.runs.runner import Stop
-from mesa_llm.experiments.runs.sweep import SweepJob
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate
 from mesa_llm.prompts import LIBRARY_PROMPTS
@@ -61,7 +61,7 @@ class Awareness:
 class AwarenessJob:
     """A run before its first step, whose agents are asked aside."""
 
-    job: SweepJob
+    job: Run
     """A run of the baseline."""
 
     words: Sequence[str]

@@ -14,9 +14,10 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
-from mesa_llm.experiments.benchmarks.report import Results, RunRow, gaps, result_of, setting_of, totals
+from mesa_llm.experiments.benchmarks.report import Results, RunRow, as_rows, gaps, result_of, setting_of, totals
 from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRun, TaskRuns
 from mesa_llm.experiments.benchmarks.task import Task, find_task
+from mesa_llm.experiments.findings import Arms, Table, require_measure
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.statistics import (
@@ -146,6 +147,32 @@ class Cross(Results):
     def runs(self) -> list[RunRow]:
         """All runs, including those that failed."""
         return [run for cell in self.cells for run in cell.runs]
+
+    @property
+    def name(self) -> str:
+        """Name of the comparison."""
+        return "Designs × tasks"
+
+    def parts(self) -> list[Table]:
+        """Return ratios, differences and components."""
+        return [
+            Table("Ratios", as_rows(self.ratio_head, self.ratio_rows())),
+            Table("Differences", as_rows(self.difference_head, self.difference_rows())),
+            Table("Components", as_rows(self.component_head, self.component_rows())),
+        ]
+
+    def arms(self, measure: str) -> Arms:
+        """Return the values of a task's measure by design and seed.
+
+        Args:
+            measure: Name of the task.
+
+        Raises:
+            ConfigError: If there is no such task.
+        """
+        task = require_measure(self.name, measure, [one.task for one in self.tasks])
+        cells = [cell for cell in self.cells if cell.task == task]
+        return {cell.design: {run.seed: run.measure for run in cell.runs} for cell in cells}
 
     # -- as tables
 

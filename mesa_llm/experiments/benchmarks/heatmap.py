@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from mesa_llm.experiments.benchmarks.cross import SIGNIFICANT, Column, Cross, star_of
-from mesa_llm.experiments.benchmarks.page import GREY, NO_PICKS, framed, picture, rendered
+from mesa_llm.experiments.benchmarks.page import GREY, NO_PICKS
+from mesa_llm.experiments.charts import picture
+from mesa_llm.experiments.findings import framed, rendered
 from mesa_llm.text import NOT_KNOWN, figure_text
 
 COLOURS = "RdBu"
@@ -40,7 +42,7 @@ def fragment(cross: Cross, picks: Mapping[str, int] = NO_PICKS) -> str:
         picks: Path of a run log → number of the run, for runs that can be opened from the page.
     """
     drawing = picture(heat_map(cross))
-    return rendered("cross.html", cross=cross, heat_map=drawing, picks=picks, figure=figure_text)
+    return rendered("benchmarks/cross.html", cross=cross, heat_map=drawing, picks=picks, figure=figure_text)
 
 
 def heat_map(cross: Cross) -> Figure:

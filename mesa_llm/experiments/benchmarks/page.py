@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from types import MappingProxyType
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from mesa_llm.charts import COLOURS, GREY, LIGHT
 from mesa_llm.experiments.benchmarks.report import BenchmarkReport, TaskReport
+from mesa_llm.experiments.charts import picture
+from mesa_llm.experiments.findings import framed, rendered
 from mesa_llm.statistics import Estimate
 
 MAX_ROWS = 24
@@ -41,37 +39,7 @@ def fragment(report: BenchmarkReport, picks: Mapping[str, int] = NO_PICKS) -> st
     plots = {task.task: picture(plot_of(task)) for task in report.tasks}
     compared = [task for task in report.tasks if task.has_error]
     errors = picture(error_plot(report, compared)) if compared else ""
-    return rendered("report.html", report=report, plots=plots, errors=errors, picks=picks)
-
-
-def framed(title: str, body: str) -> str:
-    """Wrap a fragment, in which every value is already escaped, in its own page."""
-    return rendered("frame.html", title=title, body=Markup(body))
-
-
-def rendered(template: str, package: str = "mesa_llm.experiments.benchmarks", **values: Any) -> str:
-    """Render a template of a package, which may include this package's style sheet.
-
-    Args:
-        template: File name of the template.
-        package: Package of the template.
-        **values: Variables of the template.
-    """
-    packages = dict.fromkeys((package, "mesa_llm.experiments.benchmarks"))
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(one, "") for one in packages]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    return environment.get_template(template).render(**values)
-
-
-def picture(figure: Figure) -> str:
-    """Return a figure as the data URL of an SVG image."""
-    file = BytesIO()
-    figure.savefig(file, format="svg", metadata={"Date": None})
-    return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
+    return rendered("benchmarks/report.html", report=report, plots=plots, errors=errors, picks=picks)
 
 
 def error_plot(report: BenchmarkReport, tasks: list[TaskReport]) -> Figure:

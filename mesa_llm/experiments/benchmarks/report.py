@@ -14,6 +14,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmarks.runs import Candidate, TaskRun
 from mesa_llm.experiments.benchmarks.scores import constant_error, people_error, summarise
 from mesa_llm.experiments.benchmarks.task import Level, PublishedError, Reference, Task, Values
+from mesa_llm.experiments.findings import Arms, Findings, Table, Value, require_measure
 from mesa_llm.model.quality import quality_texts, quality_warning, total_quality
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
@@ -97,7 +98,7 @@ class RunRow(Usage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Results:
+class Results(Findings):
     """Results of a benchmark, as stored in JSON."""
 
     options: Mapping[str, Any]
@@ -281,6 +282,30 @@ class BenchmarkReport(Results):
     """The tasks, in order."""
 
     @property
+    def name(self) -> str:
+        """Name of the report."""
+        return f"Benchmark of {self.candidate}"
+
+    def parts(self) -> list[Table]:
+        """Return the errors of all tasks, then the scores of each."""
+        errors = Table("Errors", as_rows(self.error_head, map(self.error_row, self.tasks)), COMPARISON)
+        return [errors, *(Table(one.task, as_rows(one.score_head, one.score_rows()), one.note) for one in self.tasks)]
+
+    def arms(self, measure: str) -> Arms:
+        """Return the values of a score by candidate and seed.
+
+        Args:
+            measure: The score, as `task: score`; its name alone where only one task has it.
+
+        Raises:
+            ConfigError: If there is no such score.
+        """
+        scores = {f"{task.task}: {name}": (task, name) for task in self.tasks for name in task.score_names}
+        full = [one for one, (_, name) in scores.items() if name == measure]
+        task, name = scores[require_measure(self.name, full[0] if len(full) == 1 else measure, list(scores))]
+        return {one: {run.seed: run.scores.get(name) for run in result.runs} for one, result in task.results.items()}
+
+    @property
     def candidates(self) -> list[str]:
         """Language model under test, then the baselines."""
         return [self.candidate, *self.baselines]
@@ -341,6 +366,11 @@ class BenchmarkReport(Results):
             if run.error is not None
         ]
         return failed + [line for task, name in pairs for line in gaps(f"{task.task}, {name}", task.results[name].runs)]
+
+
+def as_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[dict[str, Value]]:
+    """Return rows of cells as rows of a table of findings."""
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def gaps(name: str, runs: Iterable[RunRow]) -> list[str]:

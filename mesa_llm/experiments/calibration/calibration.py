@@ -13,6 +13,7 @@ makes only the missing runs.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import warnings
@@ -39,6 +40,7 @@ from mesa_llm.experiments.calibration.posterior import (
 )
 from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, ranges_of, settings_of
 from mesa_llm.experiments.calibration.target import HOLD_OUT, STEP, Target, read_target
+from mesa_llm.experiments.findings import Findings, Table, require_measure
 from mesa_llm.experiments.runs.sweep import Sweep, SweepPoint, sweep
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.shared_budget import BUDGET
@@ -49,6 +51,7 @@ from mesa_llm.text import NOT_KNOWN, counted, figure_text, suggestion, table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 N_POINTS, N_SEEDS, N_SEARCHED, N_CHECKED = 200, 2, 20, 10
 """Default number of draws from the prior, of runs at each point, of points of the search, and of runs of the check."""
@@ -137,7 +140,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Findings):
     """The result of a calibration."""
 
     parameters: tuple[CalibratedParameter, ...]
@@ -173,11 +176,54 @@ class Calibration:
     draws: pd.DataFrame = field(repr=False)
     """Draws from the posterior: a column per parameter, and their weight."""
 
+    def parts(self) -> list[Table]:
+        """Return the parameters, and the errors of the defaults and of what was found."""
+        parameters, fits = ([asdict(one) for one in rows] for rows in (self.parameters, self.fits))
+        errors = [{name: cell for name, cell in row.items() if name != "parameters"} for row in fits]
+        return [Table("Parameters", parameters), Table("Errors", errors, "In standard deviations of the target.")]
+
     def frame(self) -> pd.DataFrame:
         """Return the parameters as a table for a notebook."""
+        return self.table
+
+    def compare(self, measure: str) -> pd.DataFrame:
+        """Compare the errors of the defaults, the best parameters and the posterior medians, a row for each pair.
+
+        Args:
+            measure: `fit_error`, in the steps to fit, or `held_out_error`.
+
+        Returns:
+            `first`, `second`, `difference` of their errors (of mean courses, so that there is no interval), the number
+            `n` of runs of each, and its unit.
+
+        Raises:
+            ConfigError: If there is no such error.
+        """
         import pandas as pd
 
-        return pd.DataFrame([asdict(one) for one in self.parameters])
+        require_measure("the calibration", measure, ["fit_error", "held_out_error"])
+        errors = {one.name: getattr(one, measure) for one in self.fits}
+        rows = [
+            {"first": a, "second": b, "difference": None if None in (errors[a], errors[b]) else errors[a] - errors[b]}
+            for a, b in itertools.combinations(errors, 2)
+        ]
+        return pd.DataFrame(rows).assign(n=N_CHECKED, unit="runs")
+
+    def chart(self, measure: str) -> Figure:
+        """Draw the posterior median of a parameter with its 95 % interval, between its default and its best value.
+
+        Args:
+            measure: Name of the parameter.
+
+        Raises:
+            ConfigError: If there is no such parameter.
+        """
+        from mesa_llm.experiments.charts import chart_of_estimates  # Matplotlib takes a second to import
+
+        require_measure("the calibration", measure, [one.name for one in self.parameters])
+        one = next(one for one in self.parameters if one.name == measure)
+        rows = {DEFAULTS: (one.default, None, None), MEDIAN: (one.median, one.low, one.high)}
+        return chart_of_estimates(measure, {**rows, BEST: (one.best, None, None)})
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the draws as JSON-serialisable types."""
@@ -307,7 +353,7 @@ def calibrate(
     if settings.get("purse") is None and any(settings.get(name) is not None for name in BUDGET):
         settings["purse"] = SharedBudget(*(settings.pop(name, None) for name in BUDGET))
     designs = None if design is None else {"design": design}
-    own = {"llm": llm, "designs": designs, "fixed": fixed, "on_run": on_run}
+    own = {"llm": llm, "designs": designs, "fixed": fixed, "on_run": on_run, "progress": False}
     runs = _Runs(model, observed, spaces, Path(folder), {**own, **settings})
 
     units = prior_points(spaces, points, rng)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -21,7 +21,9 @@ import numpy as np
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, ranges_of, settings_of
-from mesa_llm.experiments.runs.sweep import LAST, Sweep, SweepPoint, sweep
+from mesa_llm.experiments.findings import Findings, Table, require_measure
+from mesa_llm.experiments.runs.run import LAST
+from mesa_llm.experiments.runs.sweep import Sweep, SweepPoint, sweep
 from mesa_llm.model.model import LLMModel
 from mesa_llm.statistics import COVERAGE, FloatArray
 from mesa_llm.text import counted, figure_text, suggestion, table
@@ -64,13 +66,13 @@ _OF_RUNS = ("llm", "design", "seed", "steps", *LAST)
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(Findings):
     """The result of a sensitivity analysis."""
 
     method: Method
     """Its method."""
 
-    table: pd.DataFrame = field(repr=False)
+    indices: pd.DataFrame = field(repr=False)
     """One row per result and parameter: `measure`, `parameter`, and the indices, with the half widths of their 95 %
     intervals.
     """
@@ -95,8 +97,46 @@ class Sensitivity:
 
     def summary(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable types."""
-        parts: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "table"}
-        return {**parts, "indices": self.table.to_dict("records")}
+        parts: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "indices"}
+        return {**parts, "indices": self.indices.to_dict("records")}
+
+    @property
+    def name(self) -> str:
+        """Name of the analysis."""
+        return f"Sensitivity ({self.method})"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per result and parameter, see `indices`."""
+        return self.indices
+
+    def parts(self) -> list[Table]:
+        """Return the indices."""
+        return [Table("Indices", cast("Any", self.indices.to_dict("records")), MEANINGS[self.method])]
+
+    def compare(self, measure: str) -> pd.DataFrame:
+        """Return the indices of one result: a row for each parameter, with the half widths of their 95 % intervals.
+
+        Args:
+            measure: Name of the result.
+
+        Raises:
+            ConfigError: If there is no such result.
+        """
+        require_measure(self.name, measure, list(dict.fromkeys(self.indices["measure"])))
+        rows: Any = self.indices[self.indices["measure"] == measure]
+        return rows.reset_index(drop=True)
+
+    def chart(self, measure: str) -> Figure:
+        """Draw the indices of one result as bars with their 95 % intervals.
+
+        Args:
+            measure: Name of the result.
+
+        Raises:
+            ConfigError: If there is no such result.
+        """
+        return replace(self, indices=self.compare(measure)).draw()
 
     def text(self) -> str:
         """Return the table as text for a terminal."""
@@ -112,11 +152,11 @@ class Sensitivity:
 
     def draw(self) -> Figure:
         """Draw the indices as bars with their 95 % intervals, a panel for each result."""
-        from matplotlib.figure import Figure
+        from mesa_llm.experiments.charts import Chart  # Matplotlib takes a second to import
 
         measures = list(dict.fromkeys(self.table["measure"]))
         names = [name for name in INDICES[self.method] if f"{name}_conf" in self.table]
-        figure = Figure(figsize=(6, 0.8 + 2.2 * max(len(measures), 1)), layout="constrained")
+        figure = Chart(figsize=(6, 0.8 + 2.2 * max(len(measures), 1)), layout="constrained")
         panels = figure.subplots(max(len(measures), 1), squeeze=False)[:, 0]
         for measure, panel in zip(measures, panels, strict=False):
             rows = self.table[self.table["measure"] == measure]
@@ -242,7 +282,7 @@ def sensitivity(
         designs=None if design is None else {"design": design},
         fixed=fixed,
         on_run=on_run,
-        **settings,
+        **cast("dict[str, Any]", {"progress": False, **settings}),
     )
     done.require_whole()
     columns, left_out = _results_of(done, measures, len(different), fixed or {}, spaces)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.findings import Findings, Table, Value, require_measure
 from mesa_llm.experiments.people.answers import (
     ANSWER,
     AnswerTable,
@@ -44,6 +46,9 @@ from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.statistics import Estimate, mean_estimate, with_interval
 from mesa_llm.tables import MISSING, TableSource
 from mesa_llm.text import clip, counted, figure_text, suggestion, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MAX_GROUPS = 30
 """Maximum number of groups of a column."""
@@ -138,6 +143,9 @@ _PLAIN = (
 )
 """Fields that are cells as they are."""
 
+_SHARES = ("shares", "people_shares")
+"""Cells that are no single figure."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationEstimate:
@@ -157,7 +165,7 @@ class PopulationEstimate:
 
 
 @dataclass(frozen=True)
-class PeopleComparison:
+class PeopleComparison(Findings):
     """Answers of one or more sources beside those of people."""
 
     rows: Sequence[AnswerComparison]
@@ -173,6 +181,59 @@ class PeopleComparison:
     def table(self) -> pd.DataFrame:
         """The figures, one row per question, group and source."""
         return pd.DataFrame([row.cells for row in self.rows])
+
+    @property
+    def name(self) -> str:
+        """Name of the comparison."""
+        return "Comparison with people"
+
+    def parts(self) -> list[Table]:
+        """Return the figures, one row per question, group and source; then the estimates."""
+        cells = [{name: cell for name, cell in row.cells.items() if name not in _SHARES} for row in self.rows]
+        estimates: list[dict[str, Value]] = [
+            dict(zip(_ESTIMATE_HEAD, _estimate_cells(one), strict=True)) for one in self.estimates
+        ]
+        found = [Table("Answers compared with people's", cells, LEGEND)]
+        return [*found, *([Table("Estimates for all units", estimates)] if estimates else [])]
+
+    @property
+    def lead(self) -> list[str]:
+        """What was left out, and why."""
+        return list(self.notes)
+
+    def compare(self, measure: str) -> pd.DataFrame:
+        """Return how far each source is from people in a question, with the ends of its intervals.
+
+        Args:
+            measure: The question.
+
+        Raises:
+            ConfigError: If there is no such question.
+        """
+        return pd.DataFrame([row.cells for row in self._about(measure)]).assign(unit="answers")
+
+    def chart(self, measure: str) -> Figure:
+        """Draw the mean answer of people and of each source with its 95 % interval; of choices, the distances.
+
+        Args:
+            measure: The question.
+
+        Raises:
+            ConfigError: If there is no such question.
+        """
+        from mesa_llm.experiments.charts import chart_of_estimates  # Matplotlib takes a second to import
+
+        rows = [row for row in self._about(measure) if not row.group]
+        if rows[0].kind == "choice":
+            distances = {row.source: (row.distance, None, None) for row in rows}
+            return chart_of_estimates(f"{measure}: total variation distance from people", distances)
+        means = {"people": rows[0].people_mean, **{row.source: row.mean for row in rows}}
+        known = {name: (one.value, one.low, one.high) for name, one in means.items() if one is not None}
+        return chart_of_estimates(f"{measure}: mean answer, with its 95 % interval", known)
+
+    def _about(self, question: str) -> list[AnswerComparison]:
+        require_measure(self.name, question, list(dict.fromkeys(row.question for row in self.rows)))
+        return [row for row in self.rows if row.question == question]
 
     def row(self, question: str, source: str | None = None, group: str = "") -> AnswerComparison:
         """Return the figures of one question.
@@ -333,6 +394,11 @@ def compare_with(
             estimates += found
             notes += [] if found else [f"no estimate for {question!r:.60}: too few units have both answers"]
     return PeopleComparison(rows, estimates, notes)
+
+
+@wraps(compare_with, assigned=("__doc__",))
+def compare(people: Source, answers: Source | Mapping[str, Source], **options: Any) -> PeopleComparison:
+    return compare_with(people, answers, **options)
 
 
 def _require_column(column: str, tables: Iterable[AnswerTable]) -> None:

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError
 from mesa_llm.experiments.benchmarks.scores import bootstrap
+from mesa_llm.experiments.findings import Table, estimate_cells
 from mesa_llm.experiments.runs.runner import Stop, run_jobs
-from mesa_llm.experiments.runs.study import Findings, StudySetup, Table, estimate_cells
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Quality, total_quality
 from mesa_llm.records import Usage
@@ -56,7 +57,7 @@ type Draw = Callable[[str, Bands, int], Figure]
 
 
 @dataclass(frozen=True)
-class ArmFindings(Findings):
+class ArmFindings(StudyFindings):
     """Results of a study whose arms run with the same seeds."""
 
     bands: Bands = field(default_factory=dict[str, Mapping[str, Band]])

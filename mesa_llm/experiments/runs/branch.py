@@ -18,6 +18,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError
+from mesa_llm.experiments.findings import Findings, Table, require_measure
 from mesa_llm.experiments.runs.runner import Stop, run_jobs
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json
@@ -30,6 +31,7 @@ from mesa_llm.runlog.tables import loaded
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 BRANCH = "branch"
 """Key in a branch's manifest: its source, the step, and the changes."""
@@ -246,7 +248,7 @@ class _Parent:
         return cls(recording, file.name, series(file), type(source), own, options, folder, options.get("named"))
 
 
-class Branch:
+class Branch(Findings):
     """A branch of a run, with its parent.
 
     Attributes:
@@ -282,12 +284,56 @@ class Branch:
             raise ConfigError(f"the parent ends with step {self.at}, where the branch starts; give the number of steps")
         advance_to(self.model, last)
 
-    def compare(self) -> pd.DataFrame:
+    @property
+    def name(self) -> str:
+        """Name of the branch."""
+        return f"Branch of {type(self.model).__name__} at step {self.at}"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The measures of both runs, side by side."""
+        return self.compare()
+
+    def parts(self) -> list[Table]:
+        """Return the measures of both runs in their last common step."""
+        both = self.compare().dropna()
+        last: Any = both[both["step"] == both["step"].max()]
+        return [Table("Both runs in their last common step", last.to_dict("records"))]
+
+    def chart(self, measure: str) -> Figure:
+        """Draw a measure of both runs over the steps.
+
+        Args:
+            measure: Name of the measure.
+
+        Raises:
+            ConfigError: If there is no such measure.
+        """
+        from mesa_llm.experiments.charts import Chart  # Matplotlib takes a second to import
+
+        rows = self.compare(measure)
+        figure = Chart(figsize=(7.5, 3.2), layout="constrained")
+        axes: Any = figure.subplots()
+        for run in ("parent", "branch"):
+            axes.plot(rows["step"], rows[run], label=run)
+        axes.axvline(self.at, color="0.6", linestyle=":")
+        axes.set_xlabel("step")
+        axes.set_ylabel(measure)
+        axes.legend(frameon=False)
+        return figure
+
+    def compare(self, measure: str | None = None) -> pd.DataFrame:
         """Return the measures of both runs, side by side.
+
+        Args:
+            measure: Name of one measure; None for all.
 
         Returns:
             One row per step and measure: step, measure, parent, branch, difference (branch minus parent); NaN where one
             of them did not reach that step.
+
+        Raises:
+            ConfigError: If there is no such measure.
         """
         import pandas as pd
 
@@ -297,7 +343,11 @@ class Branch:
         order = {name: index for index, name in enumerate(dict.fromkeys([*parent["measure"], *own["measure"]]))}
         both["order"] = [order[name] for name in both["measure"]]
         both["difference"] = both["branch"] - both["parent"]
-        return both.sort_values(["order", "step"], ignore_index=True).drop(columns="order")
+        rows = both.sort_values(["order", "step"], ignore_index=True).drop(columns="order")
+        if measure is None:
+            return rows
+        of_measure: Any = rows[rows["measure"] == require_measure(self.name, measure, list(order))]
+        return of_measure.reset_index(drop=True)
 
     def close(self) -> None:
         """Close the model and its log."""

@@ -34,17 +34,18 @@ import docstring_parser
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.findings import Findings, Table
 from mesa_llm.experiments.runs.runner import through
 from mesa_llm.experiments.runs.sweep import sweep
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.budget import SharedBudget
+from mesa_llm.llm.shared_budget import BUDGET
 from mesa_llm.model.cost_estimate import Cost, CountingAccess
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Quality, Rate, quality_texts, quality_warning, total_quality
 from mesa_llm.model.scenario import Parameter
 from mesa_llm.registry import find_parts, same_name
-from mesa_llm.statistics import Comparison, Estimate
-from mesa_llm.text import counted, figure_text, suggestion, table
+from mesa_llm.text import counted, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,9 +56,6 @@ N_SEEDS = 20
 
 COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
 """Columns of a sweep that are summed over runs."""
-
-type Value = str | float | None
-"""A cell of a table."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +131,59 @@ class Study:
             for name, one in inspect.signature(self.run).parameters.items()
             if one.kind is inspect.Parameter.KEYWORD_ONLY
         )
+
+
+def study(
+    package: str,
+    name: str,
+    *,
+    llm: str | Mapping[str, str] = "rule",
+    seeds: int | Sequence[int] | None = None,
+    out: str | Path | None = None,
+    steps: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    workers: int = 1,
+    options: Mapping[str, Any] | None = None,
+    **access: Any,
+) -> Findings:
+    """Run a study of a package: a question, the runs that answer it, and figures with intervals.
+
+        study("oasis", "herd", seeds=20).table
+
+    Args:
+        package: Name of the package of models.
+        name: Name of the study.
+        llm: Language model of the agents, or several by agent.
+        seeds: The seeds, or their number, counting from 1; None for the study's own number.
+        out: Folder of the run logs, which are resumed if they exist; None to keep nothing.
+        steps: Number of steps of a run; None for the study's own.
+        parameters: Parameters of the model, and options of the study, by name.
+        workers: Number of concurrent runs.
+        options: Options of all models.
+        **access: Endpoints, limits and budget shared by all runs, see `Access`.
+
+    Raises:
+        ConfigError: If there is no such study, or an option is invalid.
+        MesaLLMError: If a run failed.
+    """
+    chosen = find_study(package, name)
+    n_seeds = chosen.n_seeds if seeds is None else seeds
+    given, own_names = dict(parameters or {}), [one.name for one in chosen.options]
+    own = {one: given.pop(one) for one in own_names if one in given}
+    limits = {one: access.pop(one, None) for one in BUDGET}
+    purse = access.pop("purse", None) or (SharedBudget(*limits.values()) if any(limits.values()) else None)
+    setup = StudySetup(
+        range(1, n_seeds + 1) if isinstance(n_seeds, int) else n_seeds,
+        folder=None if out is None else Path(out),
+        llm=llm,
+        workers=workers,
+        parameters=given,
+        options=options or {},
+        access=access,
+        purse=purse,
+        steps=steps,
+    )
+    return chosen.run(setup, **own)
 
 
 def estimate_study(study: Study, setup: StudySetup, **own: Any) -> tuple[Cost, list[str]]:
@@ -266,6 +317,7 @@ class StudySweeps:
             fixed=fixed,
             workers=setup.workers,
             options=setup.options,
+            progress=False,
             **setup.limits,
         )
         done.require_whole(name)
@@ -291,36 +343,7 @@ class StudySweeps:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of findings."""
-
-    title: str
-    """Its title."""
-
-    rows: Sequence[Mapping[str, Value]]
-    """Its rows, all with the same columns."""
-
-    note: str = ""
-    """Meaning of its columns."""
-
-    @property
-    def head(self) -> list[str]:
-        """Names of the columns."""
-        return list(dict.fromkeys(name for row in self.rows for name in row))
-
-    def cells(self) -> list[list[str]]:
-        """Return the rows as texts."""
-        return [[cell_text(row.get(name)) for name in self.head] for row in self.rows]
-
-    def frame(self) -> pd.DataFrame:
-        """Return the table for a notebook."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.rows), columns=self.head)
-
-
-@dataclass(frozen=True)
-class Findings:
+class StudyFindings(Findings):
     """Results of a study."""
 
     study: str
@@ -344,18 +367,37 @@ class Findings:
     caveat: str = ""
     """Limits of the figures."""
 
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return self.study
+
+    @property
+    def title(self) -> str:
+        """The research question."""
+        return self.question
+
+    @property
+    def lead(self) -> list[str]:
+        """Setting and cost, data quality, limits."""
+        return list(filter(None, [self.setting_text, self.quality_text, self.caveat]))
+
+    def parts(self) -> Sequence[Table]:
+        """Return its tables."""
+        return self.tables
+
+    def figures(self) -> list[Figure]:
+        """Return its figure, if it has one."""
+        return [] if self.draw is None else [self.draw()]
+
     def summary(self) -> dict[str, Any]:
-        """Return everything as JSON-serialisable types."""
-        tables = {
-            one.title: [{name: _finite(value) for name, value in row.items()} for row in one.rows]
-            for one in self.tables
-        }
-        return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": tables}
+        """Return everything as JSON values."""
+        return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": super().summary()}
 
     def text(self) -> str:
         """Return the tables as text for a terminal."""
         head = [f"{self.study}: {self.question}", self.setting_text]
-        blocks = ["\n".join([one.title, *table(one.head, one.cells())]) for one in self.tables]
+        blocks = ["\n".join(one.lines()) for one in self.tables]
         return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.quality_text, self.caveat])])
 
     @property
@@ -376,22 +418,6 @@ class Findings:
         beside = f"Beside the results: {'; '.join(texts)}." if texts else ""
         return " ".join(filter(None, (beside, quality_warning(quality))))
 
-    def page(self) -> str:
-        """Return a self-contained HTML page."""
-        from mesa_llm.experiments.benchmarks.page import picture, rendered  # Matplotlib takes a second to import
-
-        plot = "" if self.draw is None else picture(self.draw())
-        return rendered("study.html", "mesa_llm.experiments.runs", findings=self, plot=plot)
-
-
-def cell_text(value: Value) -> str:
-    """Format a cell, with three significant digits for numbers."""
-    return value if isinstance(value, str) else figure_text(value)
-
-
-def _finite(value: Value) -> Value:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
 
 def _setting_text(value: Any) -> str:
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -400,30 +426,6 @@ def _setting_text(value: Any) -> str:
     if are_whole and list(value) == list(range(value[0], value[-1] + 1)):
         return f"{value[0]} to {value[-1]}"
     return ", ".join(map(str, value))
-
-
-def estimate_cells(estimate: Estimate | None, name: str = "mean") -> dict[str, Value]:
-    """Return a figure and the bounds of its interval as cells.
-
-    Args:
-        estimate: The figure, if there is one.
-        name: Name of its column.
-    """
-    if estimate is None:
-        return {name: None, "low": None, "high": None}
-    return {name: estimate.value, "low": estimate.low, "high": estimate.high}
-
-
-def comparison_cells(one: Comparison | None) -> dict[str, Value]:
-    """Return a comparison as cells: difference, interval, effect size, p and corrected p.
-
-    Args:
-        one: The comparison; None without a pair.
-    """
-    cells = estimate_cells(None if one is None else one.difference, "difference")
-    if one is None:
-        return cells | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
-    return cells | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
 
 
 def _total(rows: pd.DataFrame, name: str) -> float:

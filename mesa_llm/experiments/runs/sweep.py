@@ -1,4 +1,8 @@
-"""Sweeps: parameters × designs × language models × seeds as one tidy table, with one budget.
+"""Sweeps: parameters × personas × designs × language models × seeds as one tidy table, with one budget.
+
+    found = sweep(GiftModel, personas={"generous": "…", "greedy": "…"}, llm=["gpt-4o", "rule"], seeds=10, out="gifts")
+    found.compare("gini")     # one row per pair of arms, paired by seed
+    found.chart("gini")
 
 Each run has its own log in the sweep's folder. A sweep that is started again makes only the missing runs; unfinished
 runs resume from their logs.
@@ -6,36 +10,38 @@ runs resume from their logs.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import itertools
 import json
-import time as clock
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from mesa_llm._deprecated import first_name
+from mesa import Model
+
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
-from mesa_llm.canonical import canonical_json, plain, with_text_names
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
-from mesa_llm.experiments.runs.runner import MAX_STARTS, Stop, run_jobs
-from mesa_llm.llm.address import written_llm
+from mesa_llm.experiments.findings import Arms, Findings, Table, Value, finite, require_measure
+from mesa_llm.experiments.runs.plain import plain_parameters
+from mesa_llm.experiments.runs.run import LAST, NOT_LISTED, Minds, Row, Run, llm_text, unwritten_text
+from mesa_llm.experiments.runs.runner import run_jobs
 from mesa_llm.llm.shared_budget import n_workers_for
-from mesa_llm.model.identity import class_named, name_of, setting_digest
+from mesa_llm.model.cost_estimate import CAVEAT, Cost, CostEstimate, estimate_cost
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
 from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.model.scenario import parameters_of
-from mesa_llm.runlog.disk import reason_of, write_whole
-from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.disk import write_whole
+from mesa_llm.statistics import mean_estimate
 from mesa_llm.text import counted, none_succeeded, suggestion
 
 if TYPE_CHECKING:
@@ -44,153 +50,8 @@ if TYPE_CHECKING:
 TABLE = "table.csv"
 """File of the table, in the sweep's folder."""
 
-_COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
-
-LAST = ("ended", "decisions", "failures", "quality", *_COUNTS, "seconds", "digest", "log", "error")
-"""Last columns of the table."""
-
-NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind", "series")
-"""Fields of a row left out of the table."""
-
-
-ROW = "row"
-"""Manifest key: digest of the row of a run, which lies beside its log, and of the steps in the log."""
-
-PASSING = frozenset({"seconds", "tokens_now", "dollars_now", "error", "error_kind"})
-"""Fields of a row that tell of one session, and are not in its digest."""
-
-Row = dict[str, Any]
-"""Setting, results and cost of a run, by name."""
-
-
-@dataclass(frozen=True)
-class SweepJob:
-    """One run of a sweep."""
-
-    model: str
-    """Class of the model, as `module:qualname`."""
-
-    parameters: Mapping[str, Any]
-    """Parameters of its scenario."""
-
-    llm: str | Mapping[str, str]
-    """Language model of the agents, or several by agent."""
-
-    design: str
-    """Name of the agents' design."""
-
-    design_json: Mapping[str, Any]
-    """The design; empty for the model's own components."""
-
-    seed: int
-    """Seed."""
-
-    steps: int | None
-    """Number of steps; None to run until the model ends."""
-
-    folder: Path
-    """Folder of its log and its row."""
-
-    options: Mapping[str, Any]
-    """Options of all models."""
-
-    series: tuple[str, ...] = ()
-    """Reporters of its data collector whose values in each step are kept."""
-
-    @cached_property
-    def log(self) -> Path:
-        """Path of its run log, one for each setting; cached, as other machines may lack the files of the setting."""
-        llm = self.llm if isinstance(self.llm, str) else dict(self.llm)
-        setting = [first_name(self.model), dict(self.parameters), llm, dict(self.design_json)]
-        digest = setting_digest(setting, self.options, self.parameters)
-        return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
-
-    def row(self) -> Row | None:
-        """Return its row if the run is complete, else None.
-
-        Raises:
-            ConfigError: If the row is not the one that was written for its run.
-        """
-        try:
-            row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return None
-        if not isinstance(row, dict) or row.get("error") or not row.get("series", {}).keys() >= set(self.series):
-            return None
-        is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
-        if not (is_over or row.get("max_steps") == self.steps):
-            return None
-        if fault := _row_fault(self, row):
-            file = self.log.with_suffix(".json")
-            raise ConfigError(
-                f"{str(file)!r} is not the row of its run: {fault}. Delete it to have it made again from the run log, "
-                "which asks for nothing, or restore it"
-            )
-        return row
-
-    def make(self, access: Access, log: Path | None = None, *, replay: bool = False) -> LLMModel:
-        """Make its model.
-
-        Args:
-            access: Access to language models.
-            log: Path of the run log; None to record nothing.
-            replay: Whether the log is replayed, and nothing may be asked.
-        """
-        design = {"design": AgentDesign.from_json(self.design_json)} if self.design_json else {}
-        kind = class_named(self.model, LLMModel)
-        arguments = {**self.parameters, **design, **self.options}
-        return kind(**arguments, llm=self.llm, rng=self.seed, access=access, log=log, replay=replay)
-
-    def run(self, access: Access, stop: Stop) -> Row:
-        """Execute the run and return its row, which is also written beside its log. Errors are rows too.
-
-        Args:
-            access: Access to language models.
-            stop: Runs the model, and can stop it.
-        """
-        start_s = clock.perf_counter()
-        row, figures = _empty_row(self), Row()
-        error: Exception | SystemExit | None = None
-        is_new = not self.log.exists()
-        try:
-            model = self.make(access, None if self.options.get("light") else self.log)
-            is_new = False
-            with closing(model):
-                try:
-                    stop.run(model, self.steps)
-                except (Exception, SystemExit) as fault:  # noqa: BLE001 - anybody's code ends one run, not the sweep
-                    error = fault
-                figures = _figures(model, row)
-                figures |= {"series": series_of(model, self.series)} if self.series else {}
-                if error is None and not self.options.get("light"):
-                    model.runlog.note(ROW, _row_digest(row | figures, model.runlog))
-        except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
-            error = error or fault
-        if is_new:  # a model that failed to construct has recorded nothing
-            with suppress(OSError):
-                self.log.unlink(missing_ok=True)
-        row |= {**figures, "seconds": round(clock.perf_counter() - start_s, 3)}
-        row |= {"error": _text_of(error), "error_kind": "" if error is None else type(error).__name__}
-        text = json.dumps(with_text_names(row), default=plain)
-        row = json.loads(text)  # equal to the row of an earlier run
-        file = self.log.with_suffix(".json")
-        try:
-            write_whole(file, text)
-        except OSError as fault:
-            row |= {"error": row["error"] or _unwritten_text(file, fault), "error_kind": type(fault).__name__}
-        return row
-
-    def broken(self, error: Exception) -> Row:
-        """Return the row of a run whose worker crashed, with the cost of the calls in its log.
-
-        Args:
-            error: Error of the last worker.
-        """
-        row = _empty_row(self)
-        with suppress(MesaLLMError), closing(RunLog(self.log, "read")) as log:
-            row |= {"steps": len(log.steps()), **_costs(log)}
-        starts = f"the worker broke {MAX_STARTS} times, as when it is killed for want of memory"
-        return {**row, "error": f"{starts}: {type(error).__name__}: {error}", "error_kind": type(error).__name__}
+_MINDS = ("persona", "llm", "design")
+"""Factors besides the parameters."""
 
 
 @dataclass(frozen=True)
@@ -205,13 +66,73 @@ class SweepPoint:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Preview(Findings):
+    """What a sweep would ask: one prompt of each arm, and what the runs that are still missing would cost."""
+
+    model: str
+    """Name of the model's class."""
+
+    estimates: Mapping[str, tuple[int, CostEstimate]]
+    """Name of an arm → number of its missing runs, and the estimate of one of them."""
+
+    @property
+    def name(self) -> str:
+        """Name of the preview."""
+        return f"Preview of the sweep of {self.model}"
+
+    @property
+    def total(self) -> Cost:
+        """Expected cost of all missing runs."""
+        return sum((one.total for n, one in self.estimates.values() for _ in range(n)), Cost())
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """Name of an arm → the first prompt of its agents; empty if no language model reads one."""
+        return {arm: _prompt_text(one) for arm, (_, one) in self.estimates.items()}
+
+    @property
+    def lead(self) -> list[str]:
+        """Cost of all runs, and what the estimate leaves out."""
+        total, n_runs = self.total, sum(n for n, _ in self.estimates.values())
+        unpriced = dict.fromkeys(name for _, one in self.estimates.values() for name in one.unpriced)
+        dollars = "no known price" if total.dollars is None else f"${total.dollars:.4f} to ${total.max_dollars:.4f}"
+        tokens = f"{total.prompt_tokens} tokens read, {total.reply_tokens} to {total.max_reply_tokens} written"
+        notes = [f"{counted(n_runs, 'run')} to make: {counted(total.requests, 'call')}, {tokens}, {dollars}."]
+        return [*notes, *([f"No price is known for {', '.join(unpriced)}."] if unpriced else []), CAVEAT]
+
+    def parts(self) -> list[Table]:
+        """Return the cost of each arm, and its prompt."""
+        rows = [{"arm": arm, **_cost_cells(n, one)} for arm, (n, one) in self.estimates.items()]
+        prompts: list[dict[str, Value]] = [
+            {"arm": arm, "prompt": text or "asks no language model"} for arm, text in self.prompts.items()
+        ]
+        return [Table("Cost of the runs to make", rows), Table("First prompt of each arm", prompts)]
+
+    def text(self) -> str:
+        """Return the cost as a table, and the prompts below it."""
+        prompts = [f"{arm}:\n{text or 'asks no language model'}" for arm, text in self.prompts.items()]
+        cost = "\n".join(self.parts()[0].lines())
+        return "\n\n".join(["\n".join([self.title, *self.lead]), cost, "First prompt of each arm", *prompts])
+
+
+def _cost_cells(n_runs: int, estimate: CostEstimate) -> dict[str, Value]:
+    total = sum([estimate.total] * n_runs, Cost())
+    names = ("requests", "prompt_tokens", "reply_tokens", "max_reply_tokens", "dollars", "max_dollars")
+    cells = {name.replace("_", " "): getattr(total, name) for name in names}
+    return {"runs": float(n_runs), "calls": cells.pop("requests"), **cells}
+
+
+def _prompt_text(estimate: CostEstimate) -> str:
+    messages = () if estimate.first is None else estimate.first.messages
+    return "\n\n".join(f"[{message.role}] {message.content}" for message in messages)
+
+
+@dataclass(frozen=True)
+class Sweep(Findings):
     """The result of a sweep."""
 
-    table: pd.DataFrame
-    """One row per run: parameters, llm, design, seed; its results by name; decisions, failures, calls, tokens and
-    dollars of all its calls; digest, log, error.
-    """
+    rows: pd.DataFrame = field(repr=False)
+    """One row per run; see `table`."""
 
     n_runs: int
     """Number of runs of the whole sweep."""
@@ -231,10 +152,136 @@ class Sweep:
     error: MesaLLMError | None
     """Why the sweep stopped early; None if every run was made."""
 
-    series: pd.DataFrame
+    series: pd.DataFrame = field(repr=False)
     """One row per run and step: number of the run's row in `table`, log (empty for light runs), step, and the reporters
     that were asked for; empty without any.
     """
+
+    runs: Sequence[Run] = field(repr=False)
+    """All runs, made or not."""
+
+    made: Sequence[Run] = field(repr=False)
+    """Those in the table, in its order."""
+
+    access: Mapping[str, Any] = field(repr=False)
+    """Endpoints, limits and budget."""
+
+    is_dry: bool = False
+    """Whether nothing was run, so that it shows as its preview."""
+
+    _temporary: TemporaryDirectory[str] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the sweep."""
+        return f"Sweep of {self.runs[0].kind.__name__}"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per run: parameters, persona (if they vary), llm, design, seed; its results by name; decisions,
+        failures, calls, tokens and dollars of all its calls; digest, log, error.
+        """
+        return self.rows
+
+    @property
+    def lead(self) -> list[str]:
+        """How many runs were made, at what cost, and which failed."""
+        made = f"{counted(self.n_runs, 'run')}, {self.n_done} of them new; {self.tokens} tokens, ${self.dollars:.4f}."
+        errors = [text for text in self.rows["error"] if text] if self.n_failed else []
+        failed = f"{counted(self.n_failed, 'run')} failed. The first one: {errors[0]!s:.300}" if errors else ""
+        return list(filter(None, [made, failed, "" if self.error is None else f"Stopped: {self.error}"]))
+
+    @cached_property
+    def _factors(self) -> list[str]:
+        """Names of what differs between runs besides the seed."""
+        settings = [_setting(run) for run in self.runs]
+        names = dict.fromkeys(name for one in settings for name in one)
+        return [name for name in names if len({repr(one.get(name)) for one in settings}) > 1]
+
+    def _arm(self, run: Run) -> str:
+        """Return the name of a run's arm: what sets it apart from the others."""
+        setting = _setting(run)
+        named = {name: setting[name] for name in self._factors if name in setting}
+        texts = [str(value) if name in _MINDS else f"{name}={value}" for name, value in named.items()]
+        return ", ".join(texts) or "all"
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of what arms can be compared by: results, counts and costs that are numbers."""
+        import pandas as pd
+
+        known = {*_MINDS, "seed", *(name for run in self.runs for name in run.parameters)}
+        columns = {name: self.rows[name] for name in self.rows.columns if name not in known}
+        numeric, yes_or_no = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
+        return [name for name, values in columns.items() if numeric(values) and not yes_or_no(values)]
+
+    def arms(self, measure: str) -> Arms:
+        """Return the values of a measure by arm and seed, without runs that failed.
+
+        Args:
+            measure: Name of the measure.
+
+        Raises:
+            ConfigError: If there is no such measure.
+        """
+        require_measure(self.name, measure, self.measures)
+        arms: dict[str, dict[int, float | None]] = {}
+        for run, value, error in zip(self.made, self.rows[measure], self.rows["error"], strict=True):
+            if not error:
+                arms.setdefault(self._arm(run), {})[run.seed] = float(value)
+        return arms
+
+    def parts(self) -> list[Table]:
+        """Return the means of each arm; in a dry run, the preview."""
+        if self.is_dry:
+            return self.preview().parts()
+        arms = dict.fromkeys(self._arm(run) for run in self.runs)
+        cells: dict[str, dict[str, Value]] = {arm: {"arm": arm, "runs": 0.0} for arm in arms}
+        for measure in self.measures:
+            for arm, values in self.arms(measure).items():
+                mean = mean_estimate(list(values.values()))
+                cells[arm] |= {"runs": float(len(values)), measure: None if mean is None else mean.value}
+        note = "Means over runs. compare(measure) has differences with intervals, table every run."
+        return [Table("Arms", list(cells.values()), note)]
+
+    def text(self) -> str:
+        """Return the means of each arm as text; in a dry run, the preview."""
+        return self.preview().text() if self.is_dry else super().text()
+
+    def fragment(self) -> str:
+        """Return the means of each arm as a fragment of a page; in a dry run, the preview."""
+        return self.preview().fragment() if self.is_dry else super().fragment()
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        if self.is_dry:
+            return self.preview().summary()
+        counts = {"runs": self.n_runs, "done": self.n_done, "failed": self.n_failed, "tokens": self.tokens}
+        return counts | {"dollars": self.dollars, "table": finite(self.rows.to_dict("records"))}
+
+    def preview(self) -> Preview:
+        """Return one prompt of each arm, and what the runs that are still missing would cost; nothing is asked.
+
+        The first run of each arm is made in memory, as rule twins decide.
+
+        Raises:
+            ConfigError: If a provider is unknown, or a model cannot be made.
+        """
+        errors = self.rows["error"] if self.made else ()
+        made = {run.log for run, error in zip(self.made, errors, strict=True) if not error}
+        first: dict[str, Run] = {}
+        n_missing: dict[str, int] = {}
+        for run in self.runs:
+            arm = self._arm(run)
+            first.setdefault(arm, run)
+            n_missing[arm] = n_missing.get(arm, 0) + (run.log not in made)
+        estimates: dict[str, tuple[int, CostEstimate]] = {}
+        with closing(Access(**self.access)) as access:
+            for arm, run in first.items():
+                is_plain = not issubclass(run.kind, LLMModel)
+                estimate = CostEstimate(0, 0) if is_plain else _estimate(run, access)
+                estimates[arm] = n_missing[arm], estimate
+        return Preview(self.runs[0].kind.__name__, estimates)
 
     def require_whole(self, name: str = "") -> None:
         """Check that every run was made, and that language models decided something.
@@ -251,25 +298,39 @@ class Sweep:
             raise self.error
         of = f" of {name}" if name else ""
         if self.n_failed:
-            first = self.table.loc[self.table["error"] != "", "error"].iloc[0]
+            first = self.rows.loc[self.rows["error"] != "", "error"].iloc[0]
             raise MesaLLMError(f"{counted(self.n_failed, 'run')}{of} failed. The first one: {str(first)[:300]}")
-        texts: Any = self.table.get("quality", ())
+        texts: Any = self.rows.get("quality", ())
         rates = total_quality(json.loads(text) for text in texts if isinstance(text, str))
-        n_asked = sum(self.table["decisions"].tolist()) - rates.get("not_asked", Rate(0, 0)).n
-        if 0 < n_asked <= sum(self.table["failures"].tolist()):
+        n_asked = sum(self.rows["decisions"].tolist()) - rates.get("not_asked", Rate(0, 0)).n
+        if 0 < n_asked <= sum(self.rows["failures"].tolist()):
             raise AllDecisionsFailed(none_succeeded(n_asked, name))
 
 
+def _estimate(run: Run, access: Access) -> CostEstimate:
+    return estimate_cost(cast("type[LLMModel]", run.kind), run.steps, **run.arguments, access=access)
+
+
+def _setting(run: Run) -> dict[str, Any]:
+    """Return what may differ between the arms of a sweep, by name."""
+    persona = {} if run.persona is None else {"persona": run.persona}
+    return {**persona, "llm": llm_text(run.llm), "design": run.design, **run.parameters}
+
+
 def sweep(
-    model: type[LLMModel],
+    model: type[Model[Any, Any]],
     vary: Mapping[str, Iterable[Any]] | Sequence[SweepPoint] | None = None,
     *,
-    folder: str | Path,
-    steps: int | None = 10,
-    seeds: int | Iterable[int] = 1,
-    llm: str | Mapping[str, str] | Sequence[str | Mapping[str, str]] = "rule",
+    personas: Mapping[str, str | None] | None = None,
+    llm: Minds | Sequence[Minds] = "rule",
     designs: Mapping[str, AgentDesign | None] | None = None,
+    seeds: int | Iterable[int] = 1,
+    steps: int | None = 10,
+    out: str | Path | None = None,
+    folder: str | Path | None = None,
     fixed: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+    progress: bool | None = None,
     on: Literal["processes", "threads", "ray"] | Executor = "processes",
     workers: int | None = None,
     options: Mapping[str, Any] | None = None,
@@ -277,34 +338,42 @@ def sweep(
     on_run: Callable[[Mapping[str, Any]], object] = lambda row: None,
     **access: Any,
 ) -> Sweep:
-    """Run a model with each combination of parameters, language models, designs and seeds.
+    """Run a model with each combination of parameters, personas, language models, designs and seeds.
 
-        done = sweep(SocialModel, {"follows": [1, 3, 10]}, seeds=20, steps=30, folder="runs/follows")
-        done.table.groupby("follows")["largest_cascade"].mean()
+        found = sweep(SocialModel, {"follows": [1, 3, 10]}, llm=["gpt-4o", "rule"], seeds=20, out="runs/follows")
+        found.compare("largest_cascade")
 
     Args:
-        model: The model's class, which workers import by its name.
+        model: The model's class, which workers import by its name. Of a plain Mesa model, parameters can vary, and
+            nothing else.
         vary: Parameter → its values; or points, each with its seeds, in place of all combinations.
-        folder: Folder of the table and of one log per run. Runs already in it are not repeated.
-        steps: Number of steps of each run; None to run until the model ends.
-        seeds: The seeds, or their number, counting from 1.
+        personas: Name → what all agents read about who they are; None for each agent's own.
         llm: Language model of the agents, or several to compare; a mapping names those of one run by agent, as `llm=`
             of a model does.
         designs: Designs of the agents by name, None for each model's own; only `own` by default.
+        seeds: The seeds, or their number, counting from 1.
+        steps: Number of steps of each run; None to run until the model ends.
+        out: Folder of the table and of one log per run. Runs already in it are not repeated. None: a temporary folder,
+            which goes with the result.
+        folder: The same, by its earlier name.
         fixed: Parameters that are the same in all runs.
+        dry_run: Whether to run nothing, and show one prompt of each arm and what the runs would cost.
+        progress: Whether to show a bar with decisions, failures, dollars and time left; None: on terminals and in
+            notebooks.
         on: `processes`; `threads` of this process, which suit language models called over a network; `ray`, on the
             cluster of `RAY_ADDRESS` or on this machine; or your own executor, such as Dask's `Client.get_executor()`,
             with its number of workers as `workers`.
         workers: Number of concurrent runs, each with a share of the limits; None for one per core as far as the limits
-            can be divided. With 1, runs are made in this process.
+            can be divided. With 1, runs are made in this process, as are those of a notebook's own classes.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
         series: Reporters of the model's data collector whose values in each step are kept, in `Sweep.series`.
         on_run: Called with the row of each new run as it ends.
         **access: Endpoints, limits and budget shared by all runs, see `Access`. Several sweeps may share a `purse`.
 
     Raises:
-        ConfigError: If a parameter is unknown, a combination is invalid or repeated, the limits cannot be divided among
-            the workers, the workers cannot import the model, or the folder cannot be written.
+        ConfigError: If a parameter is unknown, a factor cannot act in the model, a combination is invalid or repeated,
+            the limits cannot be divided among the workers, the workers cannot import the model, or the folder cannot be
+            written.
         KeyboardInterrupt: On Ctrl-C; starting the same sweep again resumes it.
     """
     names = [*inspect.signature(sweep).parameters, *sorted(ACCESS_OPTIONS), "purse"]
@@ -313,63 +382,130 @@ def sweep(
         raise ConfigError(
             f"sweep has no {unknown[0]}={hint} (options of models go into options=, parameters into fixed=)"
         )
-    place = Path(folder).resolve()
+    if out is not None and folder is not None:
+        raise ConfigError(f"out={str(out)!r} and folder={str(folder)!r} are one folder; give it once, as out=")
+    _require_minds(model, personas=personas, designs=designs, options=options, llm=None if llm == "rule" else llm)
+    chosen = folder if out is None else out
+    temporary = TemporaryDirectory(prefix="mesa-llm-sweep-") if chosen is None else None
+    place = Path(temporary.name if chosen is None and temporary else str(chosen)).resolve()
     points = _points(model, {} if vary is None else vary, fixed or {}, _seeds(seeds))
-    jobs = list(_jobs(model, points, _each(llm), designs, steps, place, options or {}, tuple(series)))
-    _require_different(jobs)
+    minds = _designs(personas, designs)
+    runs = list(_runs(model, points, _each(llm), minds, steps, place, options or {}, tuple(series)))
+    _require_different(runs)
     Access(**access).close()  # checks the options
-    rows = {job.log: row for job in jobs if (row := job.row()) is not None}
-    missing = [job for job in jobs if job.log not in rows]
+    rows = {run.log: row for run in runs if (row := run.row()) is not None}
+    missing = [] if dry_run else [run for run in runs if run.log not in rows]
+    if on == "processes" and workers is None and not _is_importable(model, runs):
+        workers = 1  # a notebook's own class, or a language model that is an object
     is_here = on == "threads" or (on == "processes" and n_workers_for(workers, len(missing), access) == 1)
-    _require_importable(model, is_here=is_here)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(_unwritten_text(place, error)) from error
+    _require_importable(model, runs, is_here=is_here)
     new_rows: list[Row] = []
     stop: MesaLLMError | None = None
-    with closing(run_jobs(missing, access, on=on, workers=workers)) as job_rows:
+    if not dry_run:
         try:
-            for job, row in job_rows:
-                rows[job.log] = row
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(unwritten_text(place, error)) from error
+    with (
+        _bar(len(runs), len(rows), progress if missing else False) as note,
+        closing(run_jobs(missing, access, on=on, workers=workers)) as made,
+    ):
+        try:
+            for run, row in made:
+                rows[run.log] = row
                 new_rows.append(row)
+                note(row)
                 on_run(row)
                 if row["error_kind"] == "BudgetExceeded":
                     stop = BudgetExceeded(row["error"])
                     break
         finally:
-            table = _write_table([rows[job.log] for job in jobs if job.log in rows], place)
+            kept = [run for run in runs if run.log in rows]
+            table = _table([rows[run.log] for run in kept])
+            if not dry_run:
+                _write_table(table, place)
     n_failed = sum(bool(row["error"]) for row in rows.values())
     tokens, dollars = (sum(row[name] for row in new_rows) for name in ("tokens_now", "dollars_now"))
-    steps_of_runs = _series([rows[job.log] for job in jobs if job.log in rows])
-    return Sweep(table, len(jobs), len(new_rows), n_failed, tokens, dollars, stop, steps_of_runs)
+    of_steps = _series([rows[run.log] for run in kept])
+    counts = len(runs), len(new_rows), n_failed, tokens, dollars
+    return Sweep(table, *counts, stop, of_steps, runs, kept, access, dry_run, temporary)
 
 
-def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFrame:
+@contextmanager
+def _bar(n_runs: int, n_before: int, progress: bool | None) -> Generator[Callable[[Row], None]]:
+    """Yield a function that advances a bar by a run: decisions, failures, dollars, and the time that is left."""
+    from tqdm.auto import tqdm  # in a notebook, it imports widgets
+
+    totals = {"decisions": 0, "failures": 0, "dollars_now": 0.0}
+    with tqdm(
+        total=n_runs,
+        initial=n_before,
+        unit="run",
+        disable=None if progress is None else not progress,
+        dynamic_ncols=True,
+    ) as bar:
+
+        def note(row: Row) -> None:
+            for name in totals:
+                totals[name] += row[name]
+            decisions, failures, dollars = totals.values()
+            bar.set_postfix_str(f"{decisions:.0f} decisions, {failures:.0f} failed, ${dollars:.4f}", refresh=False)
+            bar.update()
+
+        yield note
+
+
+def _table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the rows as a table."""
+    import pandas as pd
+
+    columns = list(dict.fromkeys(name for row in rows for name in row if name not in NOT_LISTED))
+    last = [name for name in LAST if name in columns]
+    ordered = [*(name for name in columns if name not in last), *last]
+    return pd.DataFrame(list(rows), columns=ordered)
+
+
+def _write_table(table: pd.DataFrame, folder: Path) -> None:
     """Write the table as CSV, and as Parquet if pyarrow is installed.
 
     Raises:
         ConfigError: If it cannot be written, for example on a full disk.
     """
-    import pandas as pd
-
-    columns = list(dict.fromkeys(name for row in rows for name in row if name not in NOT_LISTED))
-    last = [name for name in LAST if name in columns]
-    table = pd.DataFrame(rows, columns=[*(name for name in columns if name not in last), *last])
     try:
         write_whole(folder / TABLE, table.to_csv(index=False))
         if find_spec("pyarrow") is not None:
             write_whole((folder / TABLE).with_suffix(".parquet"), table.to_parquet())
     except OSError as error:
-        raise ConfigError(_unwritten_text(folder / TABLE, error)) from error
-    return table
+        raise ConfigError(unwritten_text(folder / TABLE, error)) from error
 
 
 # -- the runs
 
 
-def _each(llm: str | Mapping[str, str] | Sequence[str | Mapping[str, str]]) -> list[str | Mapping[str, str]]:
-    return [llm] if isinstance(llm, (str, Mapping)) else list(llm)
+def _each(llm: Minds | Sequence[Minds]) -> list[Minds]:
+    return list(cast("Sequence[Minds]", llm)) if isinstance(llm, list | tuple) else [cast("Minds", llm)]
+
+
+def _designs(
+    personas: Mapping[str, str | None] | None, designs: Mapping[str, AgentDesign | None] | None
+) -> list[tuple[str | None, str, AgentDesign | None]]:
+    """Return each persona with each design: name of the persona, name of the design, and both in one design.
+
+    Raises:
+        ConfigError: If there is no persona, or one is no text.
+    """
+    named = dict(designs or {OWN_DESIGN: None})
+    if personas is None:
+        return [(None, name, design) for name, design in named.items()]
+    if not personas:
+        raise ConfigError("personas has none; give one or more, as name → what the agents read about who they are")
+    for name, text in cast("Mapping[str, object]", personas).items():
+        if not (text is None or (isinstance(text, str) and text.strip())):
+            raise ConfigError(f"the persona {name!r} must be a text, or None for each agent's own; got {text!r:.60}")
+    return [
+        (persona, name, design if text is None else replace(design or AgentDesign(), persona=text))
+        for (persona, text), (name, design) in itertools.product(personas.items(), named.items())
+    ]
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
@@ -385,7 +521,7 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
 
 
 def _points(
-    model: type[LLMModel],
+    model: type[Model[Any, Any]],
     vary: Mapping[str, Iterable[Any]] | Sequence[SweepPoint],
     fixed: Mapping[str, Any],
     seeds: Sequence[int],
@@ -397,7 +533,8 @@ def _points(
     """
     are_points = not isinstance(vary, Mapping)
     varied = list(dict.fromkeys(name for point in vary for name in point.parameters)) if are_points else list(vary)
-    known = [parameter.name for parameter in parameters_of(model)]
+    is_plain = not issubclass(model, LLMModel)
+    known = plain_parameters(model) if is_plain else [parameter.name for parameter in parameters_of(model)]
     for name in (*varied, *fixed):
         if name not in known:
             raise ConfigError(f"{model.__name__} has no parameter {name!r} to vary; it has {', '.join(known)}")
@@ -415,16 +552,16 @@ def _points(
     return [SweepPoint({**fixed, **dict(zip(values, one, strict=True))}, seeds) for one in combinations]
 
 
-def _jobs(
-    model: type[LLMModel],
+def _runs(
+    model: type[Model[Any, Any]],
     points: Iterable[SweepPoint],
-    llms: Sequence[str | Mapping[str, str]],
-    designs: Mapping[str, AgentDesign | None] | None,
+    llms: Sequence[Minds],
+    designs: Sequence[tuple[str | None, str, AgentDesign | None]],
     steps: int | None,
     folder: Path,
     options: Mapping[str, Any],
     series: tuple[str, ...],
-) -> Iterator[SweepJob]:
+) -> Iterator[Run]:
     """Return the runs, in order of their parameters.
 
     Raises:
@@ -432,124 +569,71 @@ def _jobs(
     """
     if unknown := sorted(set(options) - OPTIONS):
         raise ConfigError(f"models have no option {unknown[0]!r}; they have {', '.join(sorted(OPTIONS))}")
-    kinds = designs or {OWN_DESIGN: None}
+    local = model if "<locals>" in model.__qualname__ else None
     for point in points:
-        for llm, (name, design), seed in itertools.product(llms, kinds.items(), point.seeds):
+        for llm, (persona, name, design), seed in itertools.product(llms, designs, point.seeds):
             design_json = {} if design is None else design.to_json()
             setting = (name_of(model), point.parameters, llm, name, design_json, seed)
-            yield SweepJob(*setting, steps, folder, options, series)
+            yield Run(*setting, steps, folder, options, series, persona, local)
 
 
-def _require_different(jobs: Sequence[SweepJob]) -> None:
+def _require_minds(model: type[Model[Any, Any]], **factors: Any) -> None:
+    """Check that what concerns language models can act in a model.
+
+    Raises:
+        ConfigError: If the model is a plain Mesa model, in which it cannot.
+    """
+    given = [name for name, value in factors.items() if value]
+    if given and not issubclass(model, LLMModel):
+        raise ConfigError(
+            f"{given[0]}= cannot act in {model.__name__}, a plain Mesa model whose agents do not think with a language "
+            f"model; vary its parameters ({', '.join(plain_parameters(model)) or 'it has none'}), or make it an "
+            "LLMModel (docs/writing_a_model.md)"
+        )
+
+
+def _require_different(runs: Sequence[Run]) -> None:
     """Check that no run is repeated.
 
     Raises:
         ConfigError: If one is, for example by a repeated value or seed, or by two equal designs.
     """
-    by_log: dict[Path, SweepJob] = {}
-    for job in jobs:
-        first = by_log.setdefault(job.log, job)
-        if first is not job:
-            names = ", ".join(f"{name}={value!r}" for name, value in job.parameters.items())
-            designs = " and ".join(dict.fromkeys((first.design, job.design)))
+    by_log: dict[Path, Run] = {}
+    for run in runs:
+        first = by_log.setdefault(run.log, run)
+        if first is not run:
+            names = ", ".join(f"{name}={value!r}" for name, value in run.parameters.items())
+            designs = " and ".join(dict.fromkeys((first.design, run.design)))
+            personas = " and ".join(dict.fromkeys(one.persona for one in (first, run) if one.persona is not None))
             raise ConfigError(
-                f"the sweep repeats a run ({names or 'no parameters'}, llm {written_llm(job.llm)}, design {designs}, "
-                f"seed {job.seed}); name each value, language model, design and seed once"
+                f"the sweep repeats a run ({names or 'no parameters'}, llm {llm_text(run.llm)}, design {designs}, "
+                f"{f'persona {personas}, ' if personas else ''}seed {run.seed}); name each value, language model, "
+                "persona, design and seed once"
             )
 
 
-def _require_importable(model: type[LLMModel], *, is_here: bool) -> None:
+def _is_importable(model: type[Model[Any, Any]], runs: Sequence[Run]) -> bool:
+    """Check whether other processes can make the runs: the model has a module, and language models are named."""
+    llms = [one for run in runs for one in (run.llm.values() if isinstance(run.llm, Mapping) else [run.llm])]
+    return model.__module__ != "__main__" and "<locals>" not in model.__qualname__ and _are_texts(llms)
+
+
+def _are_texts(llms: Iterable[Any]) -> bool:
+    return all(isinstance(one, str) for one in llms)
+
+
+def _require_importable(model: type[Model[Any, Any]], runs: Sequence[Run], *, is_here: bool) -> None:
     """Check that other processes can import a model, if the sweep uses any.
 
     Raises:
         ConfigError: If they cannot.
     """
-    if not is_here and (model.__module__ == "__main__" or "<locals>" in model.__qualname__):
+    if not is_here and not _is_importable(model, runs):
         raise ConfigError(
-            f"{model.__qualname__} is defined in a notebook or a script, where the workers cannot import it; move it "
-            "into a module, or run in this process: workers=1 or on='threads'"
+            f"{model.__qualname__} is defined in a notebook or a script, or a language model is an object, which the "
+            "workers cannot import; move the class into a module and name the language model, or run in this process: "
+            "workers=1 or on='threads'"
         )
-
-
-# -- the row of a run
-
-
-def _empty_row(job: SweepJob) -> Row:
-    """Return the row of a run that has no results yet."""
-    setting = {**job.parameters, "llm": written_llm(job.llm), "design": job.design, "seed": job.seed, "steps": 0}
-    nothing = {"ended": False, "decisions": 0, "failures": 0, **dict.fromkeys(_COUNTS, 0), "seconds": 0.0}
-    nothing |= {"digest": "", "quality": "{}"}
-    log = "" if job.options.get("light") else job.log.name
-    return setting | nothing | {"log": log, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
-
-
-def _row_digest(row: Mapping[str, Any], log: RunLog) -> str:
-    """Return a digest of what a row says of its run, and of what the log holds of its steps."""
-    text = json.dumps(with_text_names(dict(row)), default=plain)
-    kept = {name: value for name, value in json.loads(text).items() if name not in PASSING}
-    return hashlib.sha256(canonical_json([kept, log.trace_digest(kept["steps"])]).encode()).hexdigest()
-
-
-def _row_fault(job: SweepJob, row: Row) -> str:
-    """Describe how a row differs from the log of its run; empty if it does not, or if there is no log.
-
-    In a log of an earlier version, which holds no digest of the row, only its figures and its setting are compared.
-    """
-    if job.options.get("light") or not job.log.is_file():
-        return ""
-    setting = json.loads(json.dumps(with_text_names(_empty_row(job)), default=plain))
-    own = {name: setting[name] for name in (*job.parameters, "llm", "design", "seed", "log")}
-    with closing(RunLog(job.log, "read")) as log:
-        noted = log.manifest.get(ROW)
-        digests = {step: digest for step, _, digest in log.rows("steps")}
-        own |= {"digest": digests.get(row.get("steps"), row.get("digest") if not digests else "none")}
-        own |= {} if noted is not None else _costs(log)
-        is_changed = noted is not None and noted != _row_digest(row, log)
-    wrong = [(name, row.get(name), value) for name, value in own.items() if row.get(name) != value]
-    if wrong:
-        return "; ".join(f"{name} is {found!r} in it, and {value!r} by the log" for name, found, value in wrong[:3])
-    return "one of its results, or its log, was changed after it was written" if is_changed else ""
-
-
-def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the results of a run and the cost of all its calls. Results named like a parameter are marked."""
-    figures: dict[str, Any] = {}
-    for name, value in model.results().items():
-        figures[f"{name} (result)" if name in row else name] = value
-    return figures | {
-        "steps": int(model.time),
-        "ended": not model.running,
-        "decisions": model.engine.decisions,
-        "failures": model.usage.failures,
-        "quality": json.dumps({name: rate for name, rate in model.data_quality().items() if rate.n}),
-        **_costs(model.runlog),
-        "digest": model.runlog.digest,
-        "tokens_now": model.usage.tokens,
-        "dollars_now": model.usage.dollars,
-    }
-
-
-def series_of(model: LLMModel, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return what a model's data collector holds: name of a reporter → step, as text → value.
-
-    Args:
-        model: A model that has run.
-        names: Names of the reporters.
-
-    Raises:
-        ConfigError: If it has no such reporter.
-    """
-    collected: Mapping[str, Sequence[Any]] = {} if model.datacollector is None else model.datacollector.model_vars
-    if unknown := [name for name in names if name not in collected]:
-        known = ", ".join(collected) or "nothing"
-        hint = suggestion(unknown[0], collected)
-        raise ConfigError(f"{type(model).__name__} collects no {unknown[0]!r}; it collects {known}{hint}")
-    series: dict[str, dict[str, Any]] = {}
-    for name in names:
-        values = collected[name]
-        first = int(model.time) - len(values) + 1
-        series[name] = {str(step): value for step, value in enumerate(values, first)}
-    return series
 
 
 def _series(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -566,23 +650,3 @@ def _series(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         return pd.DataFrame(columns=first)
     table = pd.concat(frames, ignore_index=True).astype({"step": int})
     return table.reindex(columns=[*first, *table.columns.drop(first)])
-
-
-def _costs(log: RunLog) -> dict[str, Any]:
-    """Return the number of calls in a log, with their tokens and US dollars."""
-    usage = log.usage()
-    sums = dict(zip(_COUNTS, usage[list(_COUNTS)].sum().tolist(), strict=True))
-    return {name: value if name == "dollars" else int(value) for name, value in sums.items()}
-
-
-def _text_of(error: Exception | SystemExit | None) -> str:
-    if error is None:
-        return ""
-    return str(error) if isinstance(error, MesaLLMError) else f"the model broke: {type(error).__name__}: {error}"
-
-
-def _unwritten_text(path: Path, error: OSError) -> str:
-    return (
-        f"{str(path)!r} cannot be written: {reason_of(path, error)}. What was recorded is kept; the same sweep "
-        "resumes once it can be written"
-    )

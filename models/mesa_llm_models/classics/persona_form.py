@@ -16,7 +16,8 @@ from scipy import stats
 
 from mesa_llm import AgentDesign
 from mesa_llm.engine.presentation import PersonaForm, Presentation
-from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, StudySweeps, Table, Value, estimate_cells
+from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells
+from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import compare, mean_estimate
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 
@@ -78,7 +79,7 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
         Table("Beside the published sizes", beside, "Percentage points (arXiv 2605.18890, case 1); personas differ."),
     ]
     setting = {"seeds": list(setup.seeds), "language model": setup.llm, "rounds": rounds, **setup.parameters}
-    return Findings("persona_form", QUESTION, setting, cost, tables)
+    return StudyFindings("persona_form", QUESTION, setting, cost, tables)
 
 
 PERSONA_FORM = Study("persona_form", QUESTION, DilemmaModel, study_persona_form, 30)

@@ -9,8 +9,9 @@ from itertools import zip_longest
 
 import numpy as np
 
+from mesa_llm.experiments.findings import Findings, Table
 from mesa_llm.experiments.runs.arms import ArmRun, cost_of
-from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, Table
+from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm_models.classics.charts import twins_figure
 from mesa_llm_models.classics.persona_form import PERSONA_FORM
 from mesa_llm_models.classics.recordings import CLASSICS, Classic, run_twins
@@ -49,7 +50,7 @@ class Twins:
         cost = cost_of(runs, time.perf_counter() - start_s)
         setting = {"seed": classic.run.rng, "language models": list(models), "steps": classic.steps}
         draw = partial(twins_figure, classic.name, twin, replay)
-        return Findings(classic.name, self.question, setting, cost, [Table(classic.label, rows)], draw)
+        return StudyFindings(classic.name, self.question, setting, cost, [Table(classic.label, rows)], draw)
 
 
 TWINS = tuple(map(Twins, CLASSICS.values()))

@@ -10,8 +10,9 @@ import pandas as pd
 from pydantic import Field
 
 from mesa_llm import LLMModel
+from mesa_llm.experiments.findings import Findings, Table
 from mesa_llm.experiments.runs.arms import ArmJob, ArmRun, Results, cost_of, run_arms
-from mesa_llm.experiments.runs.study import Findings, Study, StudySetup, Table
+from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm_models.discussion.charts import curve_figure
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.scores import attitudes, curve_of, drift_of, talk_shares_of, talk_table
@@ -86,7 +87,7 @@ def study_debate(
         Table("From the first answer to the last", _rows(moves.reset_index()), "Means over persons and rooms."),
     ]
     setting = {**_setting(setup, rooms), "topic": topic}
-    return Findings("debate", DEBATE, setting, cost, tables, lambda: curve_figure(points))
+    return StudyFindings("debate", DEBATE, setting, cost, tables, lambda: curve_figure(points))
 
 
 def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10) -> Findings:
@@ -99,7 +100,7 @@ def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10)
     runs, cost = _run_rooms("trolley", setup, rooms)
     shares = talk_shares_of([one.results["talk"] for one in runs])
     note = "share: of the messages; spoke: of the times called on; gap_s: seconds from one message to the next."
-    return Findings("trolley", TROLLEY, _setting(setup, rooms), cost, [Table("Talk", _rows(shares), note)])
+    return StudyFindings("trolley", TROLLEY, _setting(setup, rooms), cost, [Table("Talk", _rows(shares), note)])
 
 
 def _run_rooms(config: str, setup: StudySetup, rooms: int) -> tuple[list[ArmRun], dict[str, Any]]:

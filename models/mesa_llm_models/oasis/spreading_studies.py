@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mesa_llm import LLMModel
 from mesa_llm.experiments.benchmarks.scores import bootstrap
+from mesa_llm.experiments.findings import Findings, Table
 from mesa_llm.experiments.runs.arms import (
     ArmFindings,
     ArmJob,
@@ -24,7 +25,7 @@ from mesa_llm.experiments.runs.arms import (
     line_of,
     run_arms,
 )
-from mesa_llm.experiments.runs.study import Findings, StudySetup, Table
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.population import read_users
 from mesa_llm.statistics import Estimate
 from mesa_llm_models.oasis.charts import study_figure
@@ -243,7 +244,7 @@ def study_fit(setup: StudySetup, *, data: Path) -> Findings:
     start_s = time.perf_counter()
     training, _ = split_topics(read_topics(data / TOPICS_FILE))
     rows = [{"parameter": name, "value": float(one)} for name, one in provenance(training, fit(training)).items()]
-    return Findings("fit", FIT, {}, cost_of([], time.perf_counter() - start_s), [Table("Fit", rows)])
+    return StudyFindings("fit", FIT, {}, cost_of([], time.perf_counter() - start_s), [Table("Fit", rows)])
 
 
 def curve_bands(

@@ -19,7 +19,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
+from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import COVERAGE, Column, mean_estimate, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm_models.auction_arena.model import AuctionArena
@@ -91,7 +92,7 @@ def study_prices(setup: StudySetup) -> Findings:
     is_comparable = own["sessions"] == SESSIONS
     setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, **own}
     lack = "" if is_comparable else f"A dash beside prices needs {SESSIONS} sessions a day, as in the original."
-    return Findings(
+    return StudyFindings(
         "prices",
         PRICES_QUESTION,
         setting,
@@ -201,7 +202,7 @@ def study_priorities(setup: StudySetup) -> Findings:
     orders = {tuple(names) for names in rows["lot_names"]}
     names = list(orders.pop()) if len(orders) == 1 else [""] * len(heat)  # another order in each run
     setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, **own}
-    return Findings(
+    return StudyFindings(
         "priorities",
         PRIORITIES_QUESTION,
         setting,

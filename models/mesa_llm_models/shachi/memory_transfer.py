@@ -21,7 +21,8 @@ from pydantic import Field
 
 from mesa_llm import LLMModel
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
+from mesa_llm.experiments.findings import Findings, Table, Value, comparison_cells
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.memory import SavedMemories, saved_memories
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
 from mesa_llm_models.cognitive_biases.scores import BIASES
@@ -110,7 +111,7 @@ def study_memory(
         runs.close()
     scores = pd.concat(tables, ignore_index=True)
     setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, "agents of a source": people or "111, 100"}
-    return Findings(
+    return StudyFindings(
         "memory",
         QUESTION,
         setting | own,

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
+from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import (
     COVERAGE,
     Column,
@@ -157,7 +158,7 @@ def study_swap(setup: StudySetup) -> Findings:
         runs.close()
     rows = pd.concat(tables, ignore_index=True)
     setting = {"seeds": list(setup.seeds), "backends": list(dict.fromkeys(rows["backend"])), "months": months, **own}
-    return Findings(
+    return StudyFindings(
         "swap",
         QUESTION,
         setting,

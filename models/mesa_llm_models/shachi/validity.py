@@ -23,7 +23,8 @@ from pydantic import Field
 
 from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLMOptions, Observation, ToolCall
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
+from mesa_llm.experiments.findings import Findings, Table, Value, comparison_cells
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
@@ -311,7 +312,7 @@ def study_validity(
     if around:
         tables.insert(0, real_table(reactions))
     setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, "day of the news": day, **own}
-    return Findings(
+    return StudyFindings(
         "validity",
         QUESTION,
         setting,

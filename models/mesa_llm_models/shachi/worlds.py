@@ -17,7 +17,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.runs.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
+from mesa_llm.experiments.findings import Findings, Table, Value, comparison_cells
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import (
     N_PERMUTATIONS,
     SEED,
@@ -93,7 +94,7 @@ def study_worlds(setup: StudySetup) -> Findings:
         runs.close()
     rows = pd.concat([rows.assign(arm=rows["coupling"]), other.assign(arm="other topic")], ignore_index=True)
     setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, **setup.parameters}
-    return Findings(
+    return StudyFindings(
         "worlds",
         QUESTION,
         setting,
