@@ -14,7 +14,7 @@ from mesa_llm.statistics import mean_estimate
 COLOUR = "#2563eb"
 
 
-class Chart(Figure):
+class Drawing(Figure):
     """A figure that a notebook shows without a backend of Matplotlib."""
 
     def _repr_png_(self) -> bytes:
@@ -31,7 +31,7 @@ def chart_of_arms(measure: str, arms: Mapping[str, Mapping[int, float | None]], 
         arms: Name of an arm → seed → value.
         min_runs: Minimum number of runs with an interval.
     """
-    figure = Chart(figsize=(7.5, 1.3 + 0.4 * len(arms)), layout="constrained")
+    figure = Drawing(figsize=(7.5, 1.3 + 0.4 * len(arms)), layout="constrained")
     axes: Any = figure.subplots()
     for row, runs in enumerate(arms.values()):
         axes.plot(list(runs.values()), [row] * len(runs), "o", color=COLOUR, alpha=0.25, markersize=4)
@@ -52,7 +52,7 @@ def chart_of_estimates(title: str, rows: Mapping[str, tuple[float | None, float 
         title: What is estimated.
         rows: Name → value, lower and upper end of its interval.
     """
-    figure = Chart(figsize=(7.5, 1.3 + 0.4 * len(rows)), layout="constrained")
+    figure = Drawing(figsize=(7.5, 1.3 + 0.4 * len(rows)), layout="constrained")
     axes: Any = figure.subplots()
     for row, (value, low, high) in enumerate(rows.values()):
         axes.plot([value], [row], "D", color=COLOUR, markersize=6)

@@ -13,7 +13,7 @@ from mesa.examples import BoltzmannWealth
 
 from mesa_llm import AgentDesign, ConfigError, ScriptedLLM, experiments
 from mesa_llm.experiments import Findings
-from mesa_llm.experiments.charts import Chart
+from mesa_llm.experiments.charts import Drawing
 from mesa_llm.records import Reply, Request, ToolCall
 from tests.experiments.benchmark.pots import POT
 from tests.pot import PotModel
@@ -48,7 +48,7 @@ def test_personas_and_language_models_are_factors_alike(tmp_path: Path) -> None:
 
 def test_a_chart_is_drawn_in_a_notebook_without_a_backend(tmp_path: Path) -> None:
     figure = gifts(tmp_path).chart("coins")
-    assert isinstance(figure, Chart)
+    assert isinstance(figure, Drawing)
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert next(one.get_text() for one in figure.axes[0].get_yticklabels()) == "generous, ScriptedLLM (n = 4)"
 
@@ -166,7 +166,7 @@ def test_every_experiment_returns_findings_that_compare_themselves(tmp_path: Pat
         for found, measure in everything:
             assert len(found.table)
             assert len(found.compare(measure))
-            assert isinstance(found.chart(measure), Chart)
+            assert isinstance(found.chart(measure), Drawing)
             assert "<table>" in found._repr_html_()
             assert str(found)
             json.dumps(found.to_json())

@@ -152,11 +152,11 @@ class Sensitivity(Findings):
 
     def draw(self) -> Figure:
         """Draw the indices as bars with their 95 % intervals, a panel for each result."""
-        from mesa_llm.experiments.charts import Chart  # Matplotlib takes a second to import
+        from mesa_llm.experiments.charts import Drawing  # Matplotlib takes a second to import
 
         measures = list(dict.fromkeys(self.table["measure"]))
         names = [name for name in INDICES[self.method] if f"{name}_conf" in self.table]
-        figure = Chart(figsize=(6, 0.8 + 2.2 * max(len(measures), 1)), layout="constrained")
+        figure = Drawing(figsize=(6, 0.8 + 2.2 * max(len(measures), 1)), layout="constrained")
         panels = figure.subplots(max(len(measures), 1), squeeze=False)[:, 0]
         for measure, panel in zip(measures, panels, strict=False):
             rows = self.table[self.table["measure"] == measure]

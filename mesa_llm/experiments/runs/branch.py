@@ -309,10 +309,10 @@ class Branch(Findings):
         Raises:
             ConfigError: If there is no such measure.
         """
-        from mesa_llm.experiments.charts import Chart  # Matplotlib takes a second to import
+        from mesa_llm.experiments.charts import Drawing  # Matplotlib takes a second to import
 
         rows = self.compare(measure)
-        figure = Chart(figsize=(7.5, 3.2), layout="constrained")
+        figure = Drawing(figsize=(7.5, 3.2), layout="constrained")
         axes: Any = figure.subplots()
         for run in ("parent", "branch"):
             axes.plot(rows["step"], rows[run], label=run)
