@@ -1,11 +1,11 @@
-"""Names of earlier versions: imported, they warn for one release; found in a run log, they are read as the new ones."""
+"""Names of the last release, which warn for one release; and those in old run logs, which are read as the new ones."""
 
 from __future__ import annotations
 
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -30,7 +30,6 @@ MODULES = {
     "mesa_llm.experiments.survey_comparison": "mesa_llm.experiments.people.survey",
     "mesa_llm.experiments.sweep": "mesa_llm.experiments.runs.sweep",
     "mesa_llm.experiments.target": "mesa_llm.experiments.calibration.target",
-    "mesa_llm.model.registry": "mesa_llm.registry",
     "mesa_llm.sweep": "mesa_llm.experiments.runs.sweep",
     "mesa_llm.tournament": "mesa_llm.experiments.tournament",
     "mesa_llm.viz.render.charts": "mesa_llm.charts.chart",
@@ -51,65 +50,20 @@ MODULES = {
 """Modules → where they are now, for run logs that name them; the modules inside a package move with it."""
 
 NAMES = {
-    "AllDecisionsFailed": ("mesa_llm.errors", "NothingDecided"),
-    "BudgetExceeded": ("mesa_llm.errors", "BudgetSpent"),
-    "HumanTimeout": ("mesa_llm.errors", "Absent"),
-    "ServerError": ("mesa_llm.errors", "ServerTrouble"),
-    "AgentMemory": ("mesa_llm.memory", "SavedLife"),
-    "SavedMemories": ("mesa_llm.memory", "SavedLives"),
-    "saved_memories": ("mesa_llm.memory", "saved_lives"),
-    "ActionTables": ("mesa_llm.reports", "DeedTables"),
-    "LoggedAction": ("mesa_llm.reports", "Deed"),
-    "actions_of": ("mesa_llm.reports", "deeds_of"),
-    "MissingAnswers": ("mesa_llm.viz", "LackingAnswers"),
+    "mesa_llm.experiments.study:Findings": "mesa_llm.experiments.runs.study:StudyFindings",
+    "mesa_llm.experiments.study:cell_text": "mesa_llm.experiments.findings:cell_text",
+    "mesa_llm.experiments.study:comparison_cells": "mesa_llm.experiments.findings:comparison_cells",
+    "mesa_llm.experiments.study:estimate_cells": "mesa_llm.experiments.findings:estimate_cells",
+    "mesa_llm.experiments.study:Value": "mesa_llm.experiments.findings:Value",
+    "mesa_llm.experiments.sweep:LAST": "mesa_llm.experiments.runs.run:LAST",
+    "mesa_llm.experiments.sweep:SweepJob": "mesa_llm.experiments.runs.run:Run",
 }
-"""Public names → the module that defines them, and what they were called before."""
-
-ATTRIBUTES = {
-    ("Engine", "absences"): "human_timeouts",
-    ("Engine", "asked_again"): "reprompted",
-    ("Engine", "repaired"): "parsed_leniently",
-}
-"""Class and former name of an attribute → its name now."""
-
-OPTIONS = {"moved": "allow_new_endpoint"}
-"""Keyword arguments of models, `connect` and `branch` → what they are called now."""
+"""Names in these modules → what they are now, where that is not the same name in the module that moved."""
 
 FAILURES = {"Absent": "HumanTimeout", "ServerTrouble": "ServerError"}
 """Kinds of failure in run logs → what they are called now."""
 
 _OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_][\w.<>]*)")
-
-
-def deprecated_name(module: str, name: str) -> Any:
-    """Return what a module called by an old name, with a warning; for its `__getattr__`.
-
-    Args:
-        module: Name of the module: `mesa_llm`, or the one that defines the object.
-        name: The name that it lacks.
-
-    Raises:
-        AttributeError: If the module never had such a name.
-    """
-    for new, (home, old) in NAMES.items():
-        if name == old and module in ("mesa_llm", home):
-            warnings.warn(f"{module}.{old} is now called {new}", DeprecationWarning, stacklevel=3)
-            return getattr(import_module(home), new)
-    raise AttributeError(f"module {module!r} has no attribute {name!r}")
-
-
-def deprecated_attribute(owner: object, name: str) -> Any:
-    """Return an attribute by the name that it had, with a warning; for the `__getattr__` of a class.
-
-    Raises:
-        AttributeError: If there never was such an attribute.
-    """
-    kind = type(owner).__name__
-    new = ATTRIBUTES.get((kind, name))
-    if new is None:
-        raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=owner)
-    warnings.warn(f"{kind}.{name} is now called {new}", DeprecationWarning, stacklevel=3)
-    return getattr(owner, new)
 
 
 def moved_module(module: str) -> Callable[[str], Any]:
@@ -122,8 +76,9 @@ def moved_module(module: str) -> Callable[[str], Any]:
     def fetch(name: str) -> Any:
         if name.startswith("__"):  # what Python asks every module for
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warnings.warn(f"{module} is now {MODULES[module]}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(MODULES[module]), name)
+        now, _, new = NAMES.get(f"{module}:{name}", f"{MODULES[module]}:{name}").partition(":")
+        warnings.warn(f"{module} is now {now}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(now), new)
 
     return fetch
 
@@ -137,14 +92,7 @@ def keep_moved_modules(package: str) -> None:
     for old in MODULES:
         if old.startswith(f"{package}."):
             module = sys.modules.setdefault(old, ModuleType(old))
-            module.__getattr__ = moved_module(old)
-
-
-def with_current_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keyword arguments under their present names, with a warning for each old one."""
-    for name in OPTIONS.keys() & options.keys():
-        warnings.warn(f"{name}= is now called {OPTIONS[name]}=", DeprecationWarning, stacklevel=3)
-    return {OPTIONS.get(name, name): value for name, value in options.items()}
+            vars(module)["__getattr__"] = moved_module(old)
 
 
 def current_name(name: str) -> str:

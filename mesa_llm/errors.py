@@ -31,8 +31,6 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from mesa_llm._deprecated import deprecated_name
-
 
 class MesaLLMError(Exception):
     """Base class of all exceptions that this package raises."""
@@ -198,8 +196,3 @@ def require_extra(extra: str, purpose: str) -> None:
         raise ConfigError(
             f"{purpose}: {', '.join(missing)} not installed; `pip install 'mesa-llm-worlds[{extra}]'` has what it needs"
         )
-
-
-def __getattr__(name: str) -> Any:
-    """Return an exception by its deprecated name."""
-    return deprecated_name(__name__, name)

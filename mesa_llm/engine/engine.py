@@ -17,7 +17,6 @@ from itertools import count
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
-from mesa_llm._deprecated import deprecated_attribute
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
 from mesa_llm.engine.aliases import Aliases
@@ -200,12 +199,6 @@ class Engine:
     def join(self, model: Model[Any, Any]) -> None:
         """Register itself as the engine of a Mesa model."""
         type(self)._of[model] = self
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Return a count under the name that it had in the last release, with a warning."""
-            return deprecated_attribute(self, name)
 
     def __getstate__(self) -> NoReturn:
         """Refuse to be copied or pickled, with advice on what to do instead."""

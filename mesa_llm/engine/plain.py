@@ -6,9 +6,8 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
-from mesa_llm._deprecated import with_current_options
 from mesa_llm.engine.access import Access, EngineOptions
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.errors import ConfigError
@@ -151,7 +150,6 @@ def connect(
     Raises:
         ConfigError: If an option is unknown, the log holds another run, or the model is already connected.
     """
-    options = cast("EngineOptions", with_current_options(options))
     unknown = sorted(set(options) - set(EngineOptions.__annotations__))
     if unknown:
         hint = suggestion(unknown[0], EngineOptions.__annotations__)

@@ -1,8 +1,5 @@
 """Agent memories: bounded, recalled as text for prompts, and transferable to another run."""
 
-from typing import Any
-
-from mesa_llm._deprecated import deprecated_name
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, EntryMemory, Memory, MemoryEntry, estimate_tokens
 from mesa_llm.memory.factory import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
@@ -51,8 +48,3 @@ __all__ = [
     "scrambled",
     "within_tokens",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Return a name of this package by its old name."""
-    return deprecated_name(__name__, name)

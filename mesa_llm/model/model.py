@@ -10,7 +10,6 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from mesa_llm._deprecated import with_current_options
 from mesa_llm.agents.agent import Mind
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning, Settings
@@ -174,7 +173,6 @@ class LLMModel(StagedModel):
                 log holds another run.
         """
         passed = {name: value for name, value in locals().items() if name in OPTIONS}
-        options = with_current_options(options)
         require_passed_on(type(self), self._arguments, {**self.option_defaults, **passed, **options})
         by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
         if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from mesa.experimental.scenarios import Scenario
 
-from mesa_llm import _deprecated
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import EngineOptions
@@ -144,7 +143,7 @@ def given_by_name(called: inspect.BoundArguments) -> dict[str, Any]:
             given["scenario"] = next((one for one in value if isinstance(one, Scenario)), None)
         elif kind is inspect.Parameter.VAR_KEYWORD:
             caught: Mapping[str, Any] = value
-            given |= {_deprecated.OPTIONS.get(option, option): one for option, one in caught.items()}
+            given |= caught
         else:
             given[name] = value
     return given

@@ -1,8 +1,5 @@
 """Outputs of a run: tables and graphs for other programs, and reports for people."""
 
-from typing import Any
-
-from mesa_llm._deprecated import deprecated_name
 from mesa_llm.reports.action_log import ActionTables, LoggedAction, actions_of
 from mesa_llm.reports.bundle import Bundle, BundleManifest, bundle_of, unpack
 from mesa_llm.reports.export import export, network_of, tables_of
@@ -30,8 +27,3 @@ __all__ = [
     "unpack",
     "written_by",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Return a table or record by its old name."""
-    return deprecated_name(__name__, name)

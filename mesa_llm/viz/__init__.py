@@ -6,15 +6,6 @@ are listed in `__init__.pyi`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import lazy_loader
 
-from mesa_llm._deprecated import deprecated_name
-
-_fetch, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> Any:
-    """Fetch a public name from its module."""
-    return _fetch(name) if name in __all__ else deprecated_name(__name__, name)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -68,16 +68,3 @@ def test_an_option_that_cannot_be_is_refused_by_name(options, fault) -> None:
 def test_none_stands_for_the_default_and_whole_floats_for_whole_numbers() -> None:
     options = checked_options(AccessOptions, {"concurrency": None, "max_tokens": 1e6})
     assert (options.concurrency, options.max_tokens) == (64, 1_000_000)
-
-
-def test_an_option_of_the_last_release_works_and_warns() -> None:
-    with pytest.warns(DeprecationWarning, match="moved= is now called allow_new_endpoint="):
-        PotModel(1, rng=1, moved=True)
-
-
-def test_a_count_is_found_under_its_name_of_the_last_release() -> None:
-    engine = PotModel(1, rng=1).engine
-    with pytest.warns(DeprecationWarning, match=r"Engine\.asked_again is now called reprompted"):
-        assert engine.asked_again == engine.reprompted
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = engine.nonsense

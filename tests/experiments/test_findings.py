@@ -177,10 +177,3 @@ def test_a_study_is_run_by_its_name() -> None:
     assert "<table>" in found._repr_html_()
     with pytest.raises(ConfigError, match="no measure"):
         found.compare("talk")
-
-
-def test_a_name_of_the_last_release_works_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match=r"mesa_llm.experiments.sweep is now mesa_llm.experiments.runs.sweep"):
-        from mesa_llm.experiments.sweep import sweep  # pyright: ignore[reportMissingImports]
-    assert sweep is experiments.sweep
-    assert issubclass(experiments.StudyFindings, Findings)
