@@ -59,6 +59,7 @@ FAST_TESTS = [
     )
 ]
 LINTERS = ("ruff check", "ruff format --check", "lint-imports --no-logo")
+MAX_WORKERS = 8  # each takes up to a gigabyte
 FOR_RUNS = ("local",)
 FOR_PAGES = ("all", *FOR_RUNS)
 FOR_TESTS = (*FOR_PAGES, "test", "docs")
@@ -248,7 +249,14 @@ def notebooks(venv: Environment, arguments: list[str]) -> int:
 def test(venv: Environment, arguments: list[str]) -> int:
     pytest = [venv.program("python"), "-m", "pytest"]
     # one more than cores: two leave a tenth of the time of two cores to waiting for servers, browsers and kernels
-    shared = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]  # the order is that of tests/conftest.py
+    n_workers = min((os.cpu_count() or 2) + 1, MAX_WORKERS)
+    shared = [
+        "-n",
+        str(n_workers),
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+    ]  # the order is that of tests/conftest.py
     is_fast = arguments[:1] == ["--fast"]
     if arguments[:1] == ["--shard"]:
         return run(*pytest, *shared, *arguments)

@@ -124,6 +124,18 @@ def execute(file: Path) -> NotebookNode:
     return notebook
 
 
+def executed_apart(file: Path, target: Path) -> NotebookNode:
+    """Run a notebook in a process of its own, and return it with its outputs.
+
+    Args:
+        file: The notebook.
+        target: File that gets it with its outputs.
+    """
+    done = run("-m", "tests.cells", "-", file, target, cwd=Path(__file__).parents[1], timeout=600)
+    assert done.returncode == 0, done.out + done.err
+    return nbformat.read(target, as_version=4)
+
+
 def kept(output: NotebookNode, number: int) -> NotebookNode:
     """Return an output as it is kept: with the number of its cell, and a small picture."""
     if output.output_type == "execute_result":

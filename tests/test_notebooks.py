@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.cells import main, texts
-from tests.processes import Python, run
+from tests.processes import Python
 
 PLOTS = re.compile(r"_(?:figure|chart)\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
 """What stands in a cell that draws."""
@@ -48,14 +48,6 @@ def test_a_notebook_runs_as_it_stands(path) -> None:
     drawing = [cell for cell in executed.cells if cell.cell_type == "code" and PLOTS.search(cell.source)]
     without = [cell.source for cell in drawing if not any("image/png" in out.get("data", ()) for out in cell.outputs)]
     assert without == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", COURSE, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_notebook_of_the_course_has_the_outputs_of_its_run(path, tmp_path) -> None:
-    done = run("-m", "tests.cells", "-", path, tmp_path / "executed.ipynb", cwd=ROOT, timeout=600)
-    assert done.returncode == 0, done.out + done.err
-    assert texts(nbformat.read(path, as_version=4)) == texts(nbformat.read(tmp_path / "executed.ipynb", as_version=4))
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *COURSE], ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import inspect
 import logging
 import random
 import signal
@@ -413,6 +414,8 @@ class Engine:
             raise
         finally:
             self._running = None
+            if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:  # what was to run it has failed before
+                work.close()
 
     def _wait_for_replies(self) -> None:
         """Send no more requests, and wait for the replies to those in flight, except those of people."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -147,3 +148,16 @@ def outcomes_of(model: PotModel) -> list[Any]:
     thread.join(GUARD_S)
     assert outcomes, "the engine waits for ever"
     return outcomes
+
+
+def test_work_is_closed_that_has_not_begun_when_the_engine_fails() -> None:
+    async def work() -> None:
+        raise AssertionError("it began")
+
+    def fail() -> NoReturn:
+        raise Whim("a whim")
+
+    waiting = work()
+    with pytest.raises(Whim):
+        paying(should_stop=fail).engine.wait(waiting)
+    assert inspect.getcoroutinestate(waiting) == inspect.CORO_CLOSED

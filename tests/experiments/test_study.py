@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -96,7 +97,7 @@ POTS = Arms("pots", "How full?", CountingPot, {"one": {}, "other": {"n_agents": 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_arm_runs_with_each_seed_and_is_resumed_from_its_log(tmp_path, workers: int) -> None:
     setup = StudySetup([1, 2], tmp_path, llm="random", workers=workers)
-    first, again = POTS.run(setup), POTS.run(setup)
+    first, again = POTS.run(setup), POTS.run(replace(setup, workers=1))
     assert first.outcomes["steps"].value == 0
     assert first.cost["runs"] == len(list(tmp_path.glob("pots-*.sqlite"))) == 4
     assert first.cost["decisions"] == again.cost["decisions"] > 0

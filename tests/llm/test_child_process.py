@@ -15,7 +15,6 @@ from tests.faulty_server import FaultyServer
 
 MARK = "import os, sys\nopen(os.environ['MARKS'], 'a').write(f'{__name__} {sys.orig_argv}\\n')\nos._exit(7)\n"
 STANDARD = {name for name in sys.stdlib_module_names if not name.startswith("__")}
-INSTALLED = {name for name in importlib.metadata.packages_distributions() if name.isidentifier()}
 APP = ("-m", "mesa_llm.cli.app")
 OWN = """from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 
@@ -68,7 +67,8 @@ def planted(tmp_path: Path) -> Path:
     """Give a folder with a file under the name of every module there is, which writes a mark when it is executed."""
     folder = tmp_path / "folder"
     (folder / "players").mkdir(parents=True)
-    for name in STANDARD | INSTALLED:
+    installed = {name for name in importlib.metadata.packages_distributions() if name.isidentifier()}
+    for name in STANDARD | installed:
         (folder / f"{name}.py").write_text(MARK)
     (folder / "own.py").write_text(OWN)
     for name in ("kind", "cruel"):
