@@ -18,7 +18,8 @@ def parts() -> dict[str, frozenset[str]]:
         if graph.find_children(name):
             graph.squash_module(name)
     imports = {name: frozenset(graph.find_modules_directly_imported_by(name)) for name in names}
-    current = {name for name in names if imports[name] != {"mesa_llm._deprecated"}}  # the others are names of before
+    before = {name for name in names if imports[name] == {"mesa_llm._deprecated"}} | {"mesa_llm._deprecated"}
+    current = names - before  # without names of earlier releases
     return {name: imports[name] & current - {name} for name in current}
 
 
