@@ -43,11 +43,18 @@ def due(model: LLMModel) -> int:
 
 
 def status(runner: Runner) -> str:
-    """Describe what a run is doing.
+    """Describe what a run is doing; a run that begins or ends meanwhile is described anew.
 
     Args:
         runner: Its runner.
     """
+    while True:
+        version, text = runner.version, _status(runner)
+        if runner.version == version:
+            return text
+
+
+def _status(runner: Runner) -> str:
     if not runner.busy:
         return runner.note or ended(runner.model, runner.n_failed)
     if runner.stopping:
