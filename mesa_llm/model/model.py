@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 from mesa_llm.agents.agent import Mind
 from mesa_llm.agents.design import AgentDesign
@@ -18,20 +18,28 @@ from mesa_llm.engine.activation import Activation, everyone, llm_agents
 from mesa_llm.engine.aliases import Aliases, aliases_of
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.opening import written_options
-from mesa_llm.engine.options import OnError, RunOptions, checked_options, option
+from mesa_llm.engine.options import RunOptions, checked_options, option
 from mesa_llm.engine.presentation import AS_WRITTEN, require_wording
 from mesa_llm.engine.setup import require_names
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
-from mesa_llm.llm.probabilities import Scoring
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, code_digests, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.judgements import JudgeAgreement, Judgements, read_labels
-from mesa_llm.model.options import OPTIONS, constructor, given_by_name, require_passed_on, resolve_parameters
+from mesa_llm.model.options import (
+    OPTIONS,
+    OWN_OPTIONS,
+    RunKeywords,
+    constructor,
+    given_by_name,
+    require_passed_on,
+    resolve_parameters,
+    with_run_options,
+)
 from mesa_llm.model.quality import Rate, quality_of
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
@@ -134,19 +142,10 @@ class LLMModel(StagedModel):
         design: AgentDesign | None = None,
         bridge: Bridge | None = None,
         log: str | Path | RunLog | None = None,
-        replay: bool = False,
-        retry_failures: bool = False,
-        ask_again: bool = False,
-        light: bool = False,
-        labels: str | Path | None = None,
-        on_error: OnError = "skip",
-        reasoning: Reasoning | None = None,
-        reply_tokens: int | None = None,
-        scoring: Scoring | None = None,
         memories: Mapping[Any, Mapping[str, Any]] | None = None,
         allowances: Mapping[Any, Any] | None = None,
         rng: int | str | None = None,
-        **options: Any,
+        **options: Unpack[RunKeywords],
     ) -> None:
         """Set up a model; no language model is opened before the first step.
 
@@ -159,14 +158,11 @@ class LLMModel(StagedModel):
             design: Task-independent choice of the agents' components; takes precedence over the model's own.
             bridge: Carries news between worlds; None: a plain `Bridge`.
             log: File of the run, or an open log: replies that it holds are used, the others are requested and recorded.
-            replay, retry_failures, ask_again, light, labels: See `RunOptions`.
-            on_error, reasoning, reply_tokens, scoring: See `RunOptions`.
             memories: Agent (its id or name) → memory of an earlier life, from `to_json`, that it starts with.
             allowances: Agent id or class name → what it may spend in the run: `{"calls": 20, "dollars": 0.5}`, or
                 `tokens`; whoever has spent it fails to decide, and the others go on.
             rng: Seed; None: that of the scenario, of the log, or a new one.
-            **options: Options for reaching language models and for budgets, see `RunOptions`; and, in place of
-                `scenario`, its fields.
+            **options: Options of every run, see `RunOptions`; and, in place of `scenario`, its fields.
 
         Raises:
             ConfigError: If an option is unknown or invalid, a parameter is given twice with different values, or the
@@ -174,24 +170,24 @@ class LLMModel(StagedModel):
         """
         passed = {name: value for name, value in locals().items() if name in OPTIONS}
         require_passed_on(type(self), self._arguments, {**self.option_defaults, **passed, **options})
-        by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
-        if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
+        keywords: dict[str, Any] = {**options}
+        by_keyword = {name: keywords.pop(name) for name in self.scenario_class.fields if name in keywords}
+        if unknown := sorted(set(keywords) - OPTIONS):
             raise ConfigError(_unknown_message(type(self), unknown))
-        engine_options = cast("EngineOptions", options)
-        plain = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens, "scoring": scoring}
-        checked = checked_options(RunOptions, plain)
+        checked = checked_options(RunOptions, {name: keywords.pop(name) for name in OWN_OPTIONS if name in keywords})
+        engine_options = cast("EngineOptions", keywords)
         if design is not None and not isinstance(cast("Any", design), AgentDesign):
             raise ConfigError(f"design must be an AgentDesign, got {design!r:.60}; see AgentDesign.from_json")
-        if replay and log is None:
+        if checked.replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
-        if light and log is not None:
+        if checked.light and log is not None:
             raise ConfigError("light=True (--light) keeps no log; leave out light, or log= (--log)")
-        self.judgements = Judgements(None if labels is None else read_labels(labels))
-        mode = "replay" if replay else "record"
+        self.judgements = Judgements(None if checked.labels is None else read_labels(checked.labels))
+        mode = "replay" if checked.replay else "record"
         if isinstance(log, RunLog):
             self.runlog = log
         else:
-            self.runlog = LightLog() if light else RunLog(log, mode, retry_failures, ask_again)
+            self.runlog = LightLog() if checked.light else RunLog(log, mode, checked.retry_failures, checked.ask_again)
         by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
         if scenario is None:  # fields that an __init__ between has not passed on
             by_keyword = given_by_name(self._arguments) | by_keyword
@@ -534,6 +530,7 @@ class LLMModel(StagedModel):
         self.engine.close()
 
 
+LLMModel.__init__.__signature__ = with_run_options(LLMModel.__init__)
 LLMModel.option_defaults = {
     name: parameter.default
     for name, parameter in inspect.signature(LLMModel.__init__).parameters.items()

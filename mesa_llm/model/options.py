@@ -16,20 +16,16 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.activation import ACTIVATIONS, Activation
-from mesa_llm.engine.options import OnError
+from mesa_llm.engine.options import OnError, RunOptions, keyword_parameters
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.probabilities import Scoring
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.runlog.log import RunLog
 
 
-class LLMOptions(EngineOptions, total=False, extra_items=Any):
-    """Options of every LLM model, and the fields of its scenario by keyword, for type checkers; see `LLMModel`."""
+class RunKeywords(EngineOptions, total=False, extra_items=Any):
+    """Options of every run, and the fields of a scenario by keyword, for type checkers; see `RunOptions`."""
 
-    activation: Activation | str
-    design: AgentDesign | None
-    bridge: Bridge | None
-    log: str | Path | RunLog | None
     replay: bool
     retry_failures: bool
     ask_again: bool
@@ -39,9 +35,21 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     reasoning: Reasoning | None
     reply_tokens: int | None
     scoring: Scoring | None
+
+
+class LLMOptions(RunKeywords, total=False, extra_items=Any):
+    """Options of every LLM model, and the fields of its scenario by keyword, for type checkers; see `LLMModel`."""
+
+    activation: Activation | str
+    design: AgentDesign | None
+    bridge: Bridge | None
+    log: str | Path | RunLog | None
     memories: Mapping[Any, Mapping[str, Any]] | None
     allowances: Mapping[Any, Any] | None
 
+
+OWN_OPTIONS = tuple(name for name in RunOptions.model_fields if name not in EngineOptions.__annotations__)
+"""Names of the run options that a model keeps to itself; its engine gets the others."""
 
 OPTIONS = frozenset({"scenario", "llm", "worlds", "rng", *LLMOptions.__annotations__})
 """Names of the options of all models, which parameters of scenarios must not take."""
@@ -159,6 +167,17 @@ def _own_options(kind: type[Any]) -> dict[str, Any]:
         for name, parameter in signature.parameters.items()
         if name in OPTIONS
     }
+
+
+def with_run_options(init: Callable[..., None]) -> inspect.Signature:
+    """Return the signature of `LLMModel.__init__`, whose `**options` catch those of `RunOptions`, with their names.
+
+    Args:
+        init: The method.
+    """
+    *own, others = inspect.signature(init).parameters.values()
+    runs = [parameter for parameter in keyword_parameters(RunOptions) if parameter.name in OWN_OPTIONS]
+    return inspect.Signature([*own, *runs, others])
 
 
 def _are_equal(one: object, other: object) -> bool:
