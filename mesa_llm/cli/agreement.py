@@ -1,84 +1,53 @@
-"""Agreements on the command line to files of endpoints that use keys from the environment."""
+"""`mesa-llm agreement`: judges of recorded runs, checked against people's labels."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+import json
 from pathlib import Path
+from typing import Annotated, Any, cast, get_args
 
-from mesa_llm.cli.command import Say
+import typer
+
+from mesa_llm.cli.command import command, log_named, say
+from mesa_llm.cli.options import AsJson, LogFiles, Trust
+from mesa_llm.cli.run import recording_of
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.address import Address
-from mesa_llm.llm.endpoints import CONFIG_FILE, EndpointFile, read_endpoints
-from mesa_llm.llm.keys import Origin, agree
-from mesa_llm.text import printable
-
-QUESTION = "Agree, until the file changes? [y/N] "
+from mesa_llm.experiments.people.agreement import agreement_text, judge_agreement, write_label_template
+from mesa_llm.statistics import Level
+from mesa_llm.text import counted
 
 
-def agree_to(path: Path, *, is_agreed: bool, say: Say) -> bool:
-    """Show which keys a file of endpoints would use, ask the user to agree, and remember the answer.
+@command("agreement")
+def agreement(
+    labels: Annotated[Path, typer.Argument(help="File of people's labels: CSV, .xlsx or any other table.")],
+    files: LogFiles,
+    template: Annotated[
+        bool, typer.Option("--template", help="Write LABELS, for people to fill in, in place of reading it.")
+    ] = False,
+    sample: Annotated[int, typer.Option(min=1, help="Maximum number of texts in the template.")] = 50,
+    rng: Annotated[int, typer.Option(min=0, help="Seed of the texts that are drawn.")] = 1,
+    level: Annotated[
+        str | None,
+        typer.Option(help="Compare labels as nominal, ordinal or interval ones; by default numbers as interval."),
+    ] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check the judge of recorded runs against people's labels: Krippendorff's alpha, with intervals and a verdict.
 
-    Args:
-        path: The file.
-        is_agreed: Whether the user has already agreed, so that nothing is asked.
-        say: Prints a line.
-
-    Returns:
-        Whether the user agrees, or the file wants nothing.
-
-    Raises:
-        ConfigError: If there is no such file, it holds anything but endpoints, or there is no terminal to ask in.
+    Scores that a language model gives are no results before this. Write the
+    file with --template, let people fill it in, and run the command again.
     """
-    if not path.is_file():
-        raise ConfigError(f"there is no file of endpoints {str(path)!r}")
-    file = read_endpoints(path)
-    if not file.with_keys:
-        say(f"{path} uses no key and needs no agreement")
-        return True
-    for line in _wants(file):
-        say(line)
-    if file.origin is Origin.FILE:
-        say("already agreed")
-        return True
-    if not is_agreed and not sys.stdin.isatty():
-        raise ConfigError(f"{path}: there is no terminal to ask in; read the file, and add --yes if you agree")
-    if not is_agreed and not _says_yes():
-        say("not agreed: no key is sent")
-        return False
-    agree(file.content, file.path)
-    say("agreed, until the file changes")
-    return True
-
-
-def ask_once(arguments: Sequence[str], say: Say) -> None:
-    """Ask for an agreement before a command, in a terminal, if it names an endpoint that wants a key.
-
-    Args:
-        arguments: Arguments of the command.
-        say: Prints a line.
-    """
-    path = Path(CONFIG_FILE)
-    if not (path.is_file() and sys.stdin.isatty() and sys.stderr.isatty()):
+    if level not in (None, *get_args(Level)):
+        raise ConfigError(f"--level {level}: expected {', '.join(get_args(Level))}")
+    if not template and not labels.exists():
+        raise ConfigError(f"there is no file {str(labels)!r}; with --template, it is written for people to fill in")
+    logs = [log_named(file) for file in files]
+    recordings = [recording_of(file, trust=trust) for file in logs]
+    if not template:
+        rows = judge_agreement(labels, recordings, level=cast("Any", level))
+        say(json.dumps([row.written for row in rows]) if as_json else agreement_text(rows))
         return
-    try:
-        file = read_endpoints()
-    except ConfigError:  # the command itself says so, if it needs the file
-        return
-    names = file.with_keys if file.origin is Origin.FOLDER else {}
-    if any(argument.rpartition("=")[2] in names for argument in arguments):
-        agree_to(path, is_agreed=False, say=say)
-
-
-def _wants(file: EndpointFile) -> Iterator[str]:
-    """Describe which variable goes to which address."""
-    for name, endpoint in file.with_keys.items():
-        bases = [Address.of(base).base for base in (endpoint.api_base, *endpoint.replicas) if base is not None]
-        where = ", ".join(bases) or f"the provider of {endpoint.model}"
-        yield printable(f"{file.path}, {name}: sends the variable {endpoint.key_env} of your environment to {where}")
-
-
-def _says_yes() -> bool:
-    sys.stderr.write(QUESTION)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    n_rows = write_label_template(recordings, labels, sample=sample, rng=rng)
+    say(f"{labels}: {counted(n_rows, 'row')}. Each person fills in a column of labels, without seeing the others'.")
+    say(f"Then: mesa-llm agreement {labels} {' '.join(map(str, logs))}")

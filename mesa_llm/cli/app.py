@@ -1,4 +1,4 @@
-"""The command line. Listing the models loads nothing else; any other command loads the modules of all commands."""
+"""The command line. Each command loads its own module, see `mesa_llm.cli.command`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from mesa_llm.cli.command import app, exits, model_named, say
+from mesa_llm.cli.command import app, say
 
 __all__ = ["app", "main"]
 
@@ -40,36 +40,9 @@ def options(
     """Agent-based models whose agents think with a language model."""
     _show_downloads()
     if Path("mesa-llm.toml").is_file():
-        from mesa_llm.cli.agreement import ask_once
+        from mesa_llm.cli.trust import ask_once
 
         ask_once(sys.argv[1:], partial(say, err=True))
-
-
-@app.command("list")
-@exits
-def list_models(
-    model: Annotated[
-        str | None, typer.Argument(help="Name of a model, or module:Class: lists its parameters instead.")
-    ] = None,
-) -> None:
-    """List the models that can be run, or the parameters of one: name, default, range and meaning."""
-    if model is not None:
-        from mesa_llm.cli.arguments import parameter_table
-        from mesa_llm.experiments.runs.recordings import made_runs
-
-        entry = model_named(model)
-        for line in parameter_table(entry.load()):
-            say(line)
-        for index, each in enumerate(made_runs(entry.folder)):
-            heading = "" if index else "\nRecorded runs, shown by mesa-llm view:\n"
-            say(f"{heading}{entry.name}/{each.name}  {each.title}")
-        return
-    from mesa_llm.registry import find_models
-
-    models = find_models()
-    width = max((len(entry.name) for entry in models), default=0)
-    for entry in models:
-        say(f"{entry.name:<{width}}  {entry.question}".rstrip())
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +17,7 @@ from mesa_llm.agents.strategies import STRATEGIES
 from mesa_llm.canonical import member_value
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS
+from mesa_llm.experiments.calibration.ranges import Ends, ranges_of
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.interventions import variables
@@ -164,25 +165,27 @@ def llms_in(text: str) -> list[str | dict[str, str]]:
     return [name.strip() for name in text.split(",")] if isinstance(llm, str) else [llm]
 
 
-def require_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:
+def require_no_secrets(typed: Mapping[str, Any]) -> None:
     """Check that no argument holds an address with a key in it.
 
     Args:
-        assignments: Arguments of `--set` and similar options: `name=value`, whose value may be JSON.
-        **options: Arguments of other options, by name: `api_base` is an address; others may hold one (`NAME@URL`).
+        typed: Arguments by the names of their options: `api_base` is an address; texts may hold one (`NAME@URL`), as
+            may the values of lists of `name=value`, which may be JSON.
 
     Raises:
         ConfigError: If one holds a key, which the message does not repeat.
     """
-    typed = [("--" + name.replace("_", "-"), text or "") for name, text in options.items()]
-    typed += [("--set", pair.partition("=")[2]) for pair in assignments]
-    for option, text in typed:
-        for address in [text] if option == "--api-base" else _addresses(text):
+    texts = [(name, text) for name, text in typed.items() if isinstance(text, str)]
+    texts += [
+        (name, pair.partition("=")[2]) for name, pairs in typed.items() if isinstance(pairs, list) for pair in pairs
+    ]
+    for name, text in texts:
+        for address in [text] if name == "api_base" else _addresses(text):
             if secret := secret_in(address):
                 raise ConfigError(
-                    f"{option}: the address holds {secret}, and everybody on this machine can read command lines; put "
-                    f"the key into MESA_LLM_API_KEY, or the endpoint into {CONFIG_FILE} ([endpoints.NAME], with "
-                    "key_env) and use --llm NAME"
+                    f"--{name.strip('_').replace('_', '-')}: the address holds {secret}, and everybody on this machine "
+                    f"can read command lines; put the key into MESA_LLM_API_KEY, or the endpoint into {CONFIG_FILE} "
+                    "([endpoints.NAME], with key_env) and use --llm NAME"
                 )
 
 
@@ -327,22 +330,31 @@ def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:
     return schedule
 
 
-def budget(**limits: float | None) -> dict[str, float]:
-    """Return the budgets that are set, by name.
+def ranges_in(kind: type[Any], typed: Sequence[str], option: str) -> dict[str, Ends]:
+    """Read ranges of parameters.
 
     Args:
-        **limits: `max_calls`, `max_tokens`, `max_dollars`; None: no budget.
+        kind: The model's class.
+        typed: Each `name=low:high`.
+        option: Option that they belong to, for errors.
 
     Raises:
-        ConfigError: If one is not positive.
+        ConfigError: If one is not such a text, a name is unknown or typed twice, or a range is invalid.
     """
-    for name, limit in limits.items():
-        if limit is not None and not limit > 0:
-            option = "--" + name.replace("_", "-")
-            raise ConfigError(f"{option} {limit:g}: a budget must be above 0; leave {option} out for no budget")
-    return set_options(**limits)
-
-
-def set_options[T](**options: T | None) -> dict[str, T]:
-    """Return the options that are set, by name."""
-    return {name: value for name, value in options.items() if value is not None}
+    ends: dict[str, Ends] = {}
+    for pair in typed:
+        name, _, text = (part.strip() for part in pair.partition("="))
+        low, _, high = text.partition(":")
+        name = name.replace("-", "_")
+        try:
+            one = float(low), float(high)
+        except ValueError:
+            raise ConfigError(f"{option} {pair}: expected name=low:high, such as gain=0:1") from None
+        if name in ends:
+            raise ConfigError(f"{option} {pair}: {name} is given twice; give it one range")
+        ends[name] = one
+    try:
+        ranges_of(kind, ends)
+    except ConfigError as error:
+        raise ConfigError(f"{option}: {error}") from None
+    return ends

@@ -1,25 +1,174 @@
-"""Audits on the command line: claims from a file or a measure, a progress bar, verdicts, a report."""
+"""`mesa-llm audit`: claims of a model, tested under what should not matter to them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+import typer
 from tqdm import tqdm
 
-from mesa_llm.cli.command import Say
+from mesa_llm.cli.arguments import design_in, llms_in
+from mesa_llm.cli.command import command, model_named, say
 from mesa_llm.cli.cost import print_cost_of_seeds
+from mesa_llm.cli.options import (
+    AsJson,
+    Design,
+    DryRun,
+    FirstSeed,
+    Flags,
+    Llm,
+    Model,
+    On,
+    Out,
+    Parameters,
+    Workers,
+)
+from mesa_llm.engine.options import RunOptions
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.audits import Audit, AuditClaim, AuditSetup, estimate_audit, level_of, read_claims, run_setup
+from mesa_llm.experiments.audits import (
+    AuditClaim,
+    audit_setup,
+    estimate_audit,
+    level_of,
+    read_claims,
+    recorded_audit,
+    run_setup,
+)
 from mesa_llm.experiments.audits.dimensions import Setting
 from mesa_llm.experiments.audits.findings import METHODS, PAGE
 from mesa_llm.experiments.audits.wording import write_rewordings
 from mesa_llm.model.model import LLMModel
+from mesa_llm.runlog.comparison import not_checked
+
+NEEDS_LOGS = {
+    "light": "what agents saw and said is read from the run logs",
+    "reasoning": "it is one of the dimensions",
+}
+"""Options that an audit lacks, and why."""
 
 
-def claims_of(
+@command("audit")
+def audit_claims(
+    model: Model,
+    fixed: Parameters,
+    options: Annotated[RunOptions, Flags(shared_by="runs", without=NEEDS_LOGS)],
+    claims: Annotated[
+        Path | None, typer.Option(help="File of claims (TOML), each a table [claims.NAME]; see docs/auditing.md.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Result whose level is audited, in place of claims; repeatable.")
+    ] = None,
+    smallest_effect: Annotated[
+        float | None, typer.Option(help="Smallest change of --measure that would matter to you, in its unit.")
+    ] = None,
+    recorded: Annotated[
+        bool,
+        typer.Option("--recorded", help="Judge the recorded audit that comes with the model again, asking nothing."),
+    ] = False,
+    llm: Llm = "rule",
+    seeds: Annotated[int, typer.Option(min=2, help="Number of runs of each condition, with consecutive seeds.")] = 10,
+    rng: FirstSeed = 1,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps of each run; by default until the model ends.")
+    ] = None,
+    dimensions: Annotated[
+        str | None, typer.Option(help="Dimensions to audit, separated by commas; by default all that the model has.")
+    ] = None,
+    rewrite: Annotated[
+        str | None,
+        typer.Option(help="Language model that says the instructions in other words, once, for you to read."),
+    ] = None,
+    judge: Annotated[
+        str, typer.Option(help="Language model that judges whether agents named the experiment; by default, words do.")
+    ] = "",
+    people: Annotated[
+        Path | None, typer.Option(help="Table of what people did, with columns named like the measures of the claims.")
+    ] = None,
+    no_awareness: Annotated[
+        bool, typer.Option("--no-awareness", help="Do not ask agents aside what they think is studied.")
+    ] = False,
+    design: Design = None,
+    on: On = "processes",
+    workers: Workers = 1,
+    out: Out = Path("runs", "audit"),
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Test whether a claim about a model is stable under what should not matter: other wordings, forms, orders, models.
+
+    To resume an audit that was stopped, run the same command again.
+    """
+    kind = model_named(model).load()
+    chosen = design_in(design)
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out {out}: expected the name of a folder, this is a file")
+    if recorded:
+        if claims or measure or dimensions or rewrite or fixed != Parameters() or chosen or llm != "rule":
+            raise ConfigError("--recorded judges what was recorded; it goes with --out and --json alone")
+        setup = recorded_audit(kind, out)
+    else:
+        found = _claims(kind, claims, measure or [], smallest_effect)
+        parameters, wordings = fixed.of(kind), list[Path]()
+        if rewrite is not None and not dry_run:
+            settings = [one.over(Setting(parameters)) for claim in found for one in claim.between]
+            wordings = write_rewordings(kind, settings, rewrite, out / "rewordings", **options.access)
+            if not as_json:
+                say(
+                    f"Rewordings of the instructions, to be read before the verdict is believed: {out / 'rewordings'}\n"
+                )
+        setup = audit_setup(
+            kind,
+            found,
+            folder=out,
+            llm=_names(llm),
+            seeds=range(rng, rng + seeds),
+            steps=steps,
+            parameters=parameters,
+            design=None if chosen is None else chosen.to_json(),
+            options=options.of_logs,
+            dimensions=None if dimensions is None else [name.strip() for name in dimensions.split(",")],
+            wordings=wordings,
+            judge=judge,
+            people=people,
+        )
+    if dry_run:
+        cost, unpriced = estimate_audit(setup, **options.access)
+        print_cost_of_seeds(
+            cost, unpriced, llm=setup.llm, n_seeds=len(setup.seeds), is_batch=options.batch, as_json=as_json
+        )
+        return
+    with tqdm(unit="run", disable=as_json or None, dynamic_ncols=True) as bar:
+
+        def on_run(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        verdicts = run_setup(setup, on_run=on_run, awareness=not no_awareness, on=on, workers=workers, **options.access)
+    verdicts.write(out)
+    if as_json:
+        say(json.dumps({**verdicts.summary(), "page": str(out / PAGE)}, default=str))
+    else:
+        say(verdicts.text())
+        say(f"\nPage: {out / PAGE}\nMethods paragraph: {out / METHODS}")
+    say(not_checked(out / "logs" / "LOG"), err=True)
+
+
+def _names(llm: str) -> list[str]:
+    """Return the language models to audit, the baseline first.
+
+    Raises:
+        ConfigError: If several are to think in one run.
+    """
+    names = [one for one in llms_in(llm) if isinstance(one, str)]
+    if len(names) < len(llms_in(llm)):
+        raise ConfigError(f"--llm {llm}: an audit compares language models that all agents think with: NAME,NAME")
+    return names
+
+
+def _claims(
     kind: type[LLMModel], file: Path | None, measures: Sequence[str], smallest_effect: float | None
 ) -> list[AuditClaim]:
     """Return the claims of a file, or of the levels of measures.
@@ -45,106 +194,3 @@ def claims_of(
             "--measure needs --smallest-effect: the smallest change of the measure that would matter to you"
         )
     return [level_of(kind, measure, smallest_effect) for measure in measures]
-
-
-def require_folder(folder: Path) -> None:
-    """Check that the output is a folder, or that there is none yet.
-
-    Args:
-        folder: The folder.
-
-    Raises:
-        ConfigError: If it is a file.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"--out {folder}: expected the name of a folder, this is a file")
-
-
-def reworded(
-    kind: type[LLMModel],
-    claims: Sequence[AuditClaim],
-    rewrite: str,
-    folder: Path,
-    *,
-    parameters: Mapping[str, Any],
-    access: Mapping[str, Any],
-    as_json: bool,
-    say: Say,
-) -> list[Path]:
-    """Have a language model say the instructions in other words, and return the folders of its rewordings.
-
-    Args:
-        kind: The model's class.
-        claims: The claims.
-        rewrite: The language model.
-        folder: Folder of the audit.
-        parameters: Parameters of all runs.
-        access: Endpoints, limits and budget.
-        as_json: Whether to print nothing.
-        say: Prints a line.
-
-    Raises:
-        BudgetExceeded: If the budget ended it.
-    """
-    settings = [one.over(Setting(parameters)) for claim in claims for one in claim.between]
-    folders = write_rewordings(kind, settings, rewrite, folder / "rewordings", **access)
-    if not as_json:
-        say(f"Rewordings of the instructions, to be read before the verdict is believed: {folder / 'rewordings'}\n")
-    return folders
-
-
-def run_audit(
-    setup: AuditSetup,
-    *,
-    folder: Path,
-    access: Mapping[str, Any],
-    is_dry: bool,
-    as_json: bool,
-    say: Say,
-    **limits: Any,
-) -> Audit | None:
-    """Run an audit, print its verdicts, and write its report.
-
-    Args:
-        setup: The audit.
-        folder: Folder of the report, as it is printed.
-        access: Endpoints, limits and budget.
-        is_dry: Whether to print the expected cost only, without sending a request.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
-        **limits: As for `mesa_llm.experiments.audits.run_setup`.
-
-    Returns:
-        The findings; None if only the cost was printed.
-
-    Raises:
-        ConfigError: If the report cannot be written.
-        BudgetExceeded: If the budget ended it.
-        MesaLLMError: If a run failed.
-    """
-    if is_dry:
-        cost, unpriced = estimate_audit(setup, **access)
-        print_cost_of_seeds(
-            cost,
-            unpriced,
-            llm=setup.llm,
-            n_seeds=len(setup.seeds),
-            is_batch=bool(access.get("batch")),
-            as_json=as_json,
-            say=say,
-        )
-        return None
-    with tqdm(unit="run", disable=as_json or None, dynamic_ncols=True) as bar:
-
-        def on_run(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        found = run_setup(setup, on_run=on_run, **limits, **access)
-    found.write(folder)
-    if as_json:
-        say(json.dumps({**found.summary(), "page": str(folder / PAGE)}, default=str))
-        return found
-    say(found.text())
-    say(f"\nPage: {folder / PAGE}\nMethods paragraph: {folder / METHODS}")
-    return found

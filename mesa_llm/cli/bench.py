@@ -1,4 +1,4 @@
-"""Benchmarks on the command line: tasks by name, estimated cost, and the report."""
+"""`mesa-llm bench`: benchmark tasks, what they cost, and the report."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import json
 import time as clock
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from tqdm import tqdm
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
-from mesa_llm.cli.arguments import designs_in, parameters
-from mesa_llm.cli.command import Say
+from mesa_llm.cli.arguments import designs_in, llm_in, parameters
+from mesa_llm.cli.command import command, look_here, say
 from mesa_llm.cli.cost import caveat, cost_table
+from mesa_llm.cli.options import AsJson, Designs, DryRun, Flags, Llm, Out
+from mesa_llm.engine.access import Access
+from mesa_llm.engine.options import RunOptions
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.benchmarks.benchmark import Benchmark, require_results
+from mesa_llm.experiments.benchmarks.benchmark import Benchmark, CrossBenchmark, require_results
 from mesa_llm.experiments.benchmarks.cross import Cross, candidates_of
 from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.experiments.benchmarks.report import BenchmarkReport, usage_of
@@ -30,6 +35,92 @@ from mesa_llm.text import counted, figure_text
 
 ALL = "all"
 """Name that stands for all tasks."""
+
+WRITTEN = ("reasoning", "reply_tokens", "scoring", "parser")
+"""Options of runs that a report names."""
+
+NEEDS_LOGS = {"light": "scores and costs are read from the run logs"}
+"""Options that a benchmark lacks, and why."""
+
+
+@command("bench")
+def bench(
+    options: Annotated[RunOptions, Flags(shared_by="runs", without=NEEDS_LOGS)],
+    tasks: Annotated[
+        list[str] | None,
+        typer.Argument(help="Names of tasks, MODULE:NAME for any other, or `all`; without one, lists them."),
+    ] = None,
+    llm: Llm = "rule",
+    design: Designs = None,
+    cross: Annotated[
+        bool,
+        typer.Option(
+            "--cross", help="Compare every design in every task; by default Shachi's four designs in their four tasks."
+        ),
+    ] = False,
+    ablate: Annotated[str | None, typer.Option(help="Design to ablate, one component at a time.")] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Score by which designs are compared in a task, as TASK=SCORE; repeatable.")
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Scores to compare a task's runs with, such as those of your own run of its original, as TASK=FILE "
+            "(JSON, or a table with the columns score and value); repeatable."
+        ),
+    ] = None,
+    baseline: Annotated[
+        bool,
+        typer.Option("--baseline", help="Also run the baselines of Shachi that lack a component: memory, tools."),
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of runs of each task, with consecutive seeds.")] = 3,
+    rng: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
+    items: Annotated[
+        str, typer.Option(help="`own`, or `original`: the published items of tasks that have some.")
+    ] = "own",
+    quick: Annotated[bool, typer.Option("--quick", help="Run small versions of the tasks, to try them out.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Parameter, as name=value for all tasks or TASK.name=value for one; repeatable."),
+    ] = None,
+    out: Out = Path("runs", "bench"),
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run benchmark tasks, with rule twins and random choice as baselines.
+
+    To resume a benchmark that was stopped, run the same command again.
+    """
+    is_cross = cross or ablate is not None
+    if measure and not is_cross:
+        raise ConfigError("--measure chooses the score by which designs are compared; it needs --cross or --ablate")
+    if not tasks and not is_cross:
+        for line in task_list():
+            say(line)
+        return
+    if any(":" in name for name in tasks or ()):
+        look_here()
+    written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
+    written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng}
+    written |= {"api_base": options.api_base} if options.api_base else {}
+    written |= {name: value for name, value in options.changed.items() if name in WRITTEN}
+    written |= {name: value for name, value in (("measure", measure), ("target", target)) if value}
+    written |= {"baseline": True} if baseline else {}
+    chosen = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
+    chosen = with_targets(chosen, target or [])
+    seeds = range(rng, rng + repeats)
+    with closing(Access(**options.access)) as access:
+        if is_cross:
+            by_design = candidates_of(llm_in(llm), designs_of_cross(design or [], ablate))
+            tested = list(by_design.values())
+            benchmark = CrossBenchmark(chosen, tested, seeds, access, options.changed, written, list(by_design))
+        else:
+            tested = [candidate_of(llm_in(llm), design or [])]
+            benchmark = Benchmark(chosen, tested, seeds, access, options.changed, written, has_baseline=baseline)
+        if dry_run:
+            _print_cost(benchmark, as_json=as_json)
+        else:
+            _run(benchmark, out, as_json=as_json)
 
 
 def task_list() -> Iterator[str]:
@@ -184,27 +275,18 @@ def designs_of_cross(typed: Sequence[str], ablate: str | None) -> dict[str, Agen
     return ablations(*next(iter(base.items()))) | others
 
 
-def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, Any]:
-    """Print the expected cost of a benchmark, without sending a request.
-
-    Args:
-        benchmark: The benchmark.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
-
-    Returns:
-        The figures of `--json`: costs by task, and their sum.
-    """
+def _print_cost(benchmark: Benchmark, *, as_json: bool) -> None:
+    """Print the expected cost of a benchmark, without sending a request."""
     plans = benchmark.plans(benchmark.candidates)
     costs, unpriced = estimate_plans(plans, benchmark.access, **benchmark.options)
     total, note = sum(costs.values(), Cost()), caveat(benchmark.access.asks_in_batches)
     figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": note}
     if as_json:
         say(json.dumps(figures))
-        return figures
+        return
     if not total.requests:
         say(f"{' and '.join(dict.fromkeys(str(llm) for one in benchmark.tested for llm in one.llms))} costs nothing")
-        return figures
+        return
     n_runs = Counter(plan.task.name for plan in plans)
     rows = [(name, n_runs[name], cost) for name, cost in costs.items()]
     for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
@@ -215,17 +297,10 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     )
     if unpriced:
         say(f"litellm has no price for {', '.join(unpriced)}.")
-    return figures
 
 
-def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> BenchmarkReport | Cross:
+def _run(benchmark: Benchmark, folder: Path, *, as_json: bool) -> None:
     """Run a benchmark and write its report, also after an interruption.
-
-    Args:
-        benchmark: The benchmark.
-        folder: Folder of the run logs and the report.
-        as_json: Whether to print one line of JSON at the end, and nothing else.
-        say: Prints a line.
 
     Raises:
         ConfigError: If a task's parameters are invalid; no request has been sent then.
@@ -255,12 +330,11 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
     finally:
         bar.close()
         report = benchmark.report(runs.done, clock.perf_counter() - start_s)
-        _write(benchmark, report, folder, as_json=as_json, say=say)
+        _write(benchmark, report, folder, as_json=as_json)
     require_results(runs.done)
-    return report
 
 
-def _write(benchmark: Benchmark, report: BenchmarkReport | Cross, folder: Path, *, as_json: bool, say: Say) -> None:
+def _write(benchmark: Benchmark, report: BenchmarkReport | Cross, folder: Path, *, as_json: bool) -> None:
     """Write the report to files, and print it as text or JSON.
 
     Raises:

@@ -1,19 +1,22 @@
-"""Branches of recorded runs on the command line, and their differences from the parents."""
+"""`mesa-llm branch`: branches of recorded runs, and their differences from the parents."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.arguments import intervention_in, parameters, set_options
-from mesa_llm.cli.command import Say
+import typer
+
+from mesa_llm.cli.arguments import design_in, intervention_in, parameters
+from mesa_llm.cli.command import command, say
+from mesa_llm.cli.options import AsJson, Design, Flags, LogFile, Trust
 from mesa_llm.cli.run import listed_as, recording_of, run_model
+from mesa_llm.engine.options import RunOptions
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.runs.branch import Branch, branch, branch_seeds
 from mesa_llm.model.identity import class_named
@@ -21,6 +24,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.model.stages import USAGE
+from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm.text import table as text_table
@@ -37,156 +41,91 @@ PAIRS = ("seed", "step", "measure", "parent", "branch")
 """Columns of a comparison of pairs."""
 
 
-@dataclass(frozen=True)
-class Fork:
-    """The step at which a run is branched and the change made there, as typed."""
-
-    at: int
-    """Last step that is the parent's."""
-
-    assignments: Sequence[str]
-    """New values, as `name=value`."""
-
-    inject: Sequence[str]
-    """News, or interventions as JSON."""
-
-    llm: str | None
-    """Language model of the agents from then on."""
-
-    design: AgentDesign | None
-    """Design of the agents from then on."""
-
-    keeps_later: bool
-    """Whether later interventions of the parent are kept."""
-
-    log: Path | None
-    """Run log of the branch."""
-
-    def change(self, recording: Recording) -> dict[str, Any]:
-        """Return the change as arguments of `branch`.
-
-        Raises:
-            ConfigError: If a value or an intervention cannot be read.
-        """
-        return {
-            "inject": [intervention_in(text) for text in self.inject],
-            "changes": values_of(recording, self.assignments),
-            "llm": self.llm,
-            "design": self.design,
-            "keeps_later": self.keeps_later,
-        }
+AS_THE_PARENT: dict[str, str] = dict.fromkeys(
+    ("parser", "on_error", "reasoning", "reply_tokens", "scoring", "retry_failures", "ask_again", "light"),
+    "the steps up to the fork are the parent's, from its log",
+)
+"""Options that a branch lacks, and why."""
 
 
-def run_branch(
-    file: Path,
-    fork: Fork,
-    steps: int | None,
-    options: Mapping[str, Any],
-    *,
-    csv: Path | None,
-    trust: bool,
-    as_json: bool,
-    say: Say,
-) -> dict[str, Any]:
-    """Branch a recorded run, run the branch, and print both side by side.
-
-    Args:
-        file: Run log of the parent.
-        fork: The step and the change.
-        steps: Number of steps after the fork; None: up to the parent's last.
-        options: Options of the model.
-        csv: File for the comparison; None: none.
-        trust: Whether to import what the log names even if it belongs to no listed model.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
-
-    Returns:
-        The figures of `--json`: those of `run`, with `at`, `parent`, `copied` (replies from the parent's log) and
-        `series` (measure → steps, and the values of parent, branch and their difference).
-
-    Raises:
-        ConfigError: If the run cannot be branched there, or the change cannot be made.
-    """
+@command("branch")
+def branch_run(
+    file: LogFile,
+    from_step: Annotated[int, typer.Option(min=0, help="Last step taken from the parent.")],
+    options: Annotated[RunOptions, Flags(shared_by="runs", without=AS_THE_PARENT)],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="New value of a variable, as name=value; with --from-step 0, of any parameter."),
+    ] = None,
+    inject: Annotated[
+        list[str] | None,
+        typer.Option(help="News for everyone, or an intervention as JSON, before the next step; repeatable."),
+    ] = None,
+    llm: Annotated[str | None, typer.Option(help="Language model of the agents from then on.")] = None,
+    design: Design = None,
+    log: Annotated[Path | None, typer.Option(help="Run log of the branch; the same command resumes it.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Number of steps after the fork; by default up to the parent's last.")
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, help="Number of pairs of runs: the recorded one, and others with the seeds that follow."),
+    ] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Number of pairs of runs made at a time.")] = 1,
+    drop_later: Annotated[
+        bool, typer.Option("--drop-later", help="Leave out interventions in the parent after that step.")
+    ] = False,
+    csv: Annotated[Path | None, typer.Option(help="CSV file for the measures of both runs, side by side.")] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fork a recorded run at a step, change something, and compare both runs."""
     recording = recording_of(file, trust=trust)
-    forked_run = branch(file, fork.at, log=fork.log, **fork.change(recording), **set_options(**options))
-    with closing(forked_run):
-        last = forked_run.parent_steps if steps is None else fork.at + steps
-        if last <= fork.at:
-            raise ConfigError(f"--from-step {fork.at}: the parent ends there; give the number of steps with --steps")
-        figures: dict[str, Any] = {}
-        lines: list[str] = []
-        also = {"at": fork.at, "parent": str(file)}
-        name = listed_as(recording.model)
-        figures |= run_model(name, forked_run.model, last, as_json=False, say=lines.append, also=also, closes=False)
-        figures |= {"copied": forked_run.model.runlog.n_copied, "series": columns_of(forked_run.compare())}
-        _write(csv, forked_run.compare())
-        if as_json:
-            say(json.dumps(figures))
-        else:
-            for line in [
-                *lines,
-                f"replies reused from the parent's log: {figures['copied']}",
-                "",
-                *table_of(forked_run),
-            ]:
-                say(line)
-    return figures
+    change: dict[str, Any] = {"changes": _values(recording, set_ or ()), "llm": llm, "design": design_in(design)}
+    change |= {"inject": [intervention_in(text) for text in inject or ()], "keeps_later": not drop_later}
+    how = {**options.access, **options.changed}
+    if seeds > 1:
+        table = branch_seeds(file, from_step, seeds, steps=steps, log=log, workers=workers, options=how, **change)
+        _print_pairs(file, from_step, seeds, table, csv, as_json=as_json)
+    else:
+        with closing(branch(file, from_step, log=log, **change, **how)) as fork:
+            last = fork.parent_steps if steps is None else from_step + steps
+            if last <= from_step:
+                raise ConfigError(
+                    f"--from-step {from_step}: the parent ends there; give the number of steps with --steps"
+                )
+            _run_and_print(file, from_step, fork, last, listed_as(recording.model), csv, as_json=as_json)
+    say(f"steps of the parent after step {from_step}: {not_checked(file)}", err=True)
 
 
-def run_branches(
-    file: Path,
-    fork: Fork,
-    steps: int | None,
-    seeds: int,
-    options: Mapping[str, Any],
-    *,
-    allow_new_endpoint: bool,
-    workers: int,
-    csv: Path | None,
-    trust: bool,
-    as_json: bool,
-    say: Say,
-) -> dict[str, Any]:
-    """Branch runs of several seeds, the recorded one first, and print the paired differences.
+def _run_and_print(file: Path, at: int, fork: Branch, last: int, name: str, csv: Path | None, *, as_json: bool) -> None:
+    """Run a branch to its last step, and print it beside its parent."""
+    lines: list[str] = []
+    also = {"at": at, "parent": str(file)}
+    figures = run_model(name, fork.model, last, as_json=False, say=lines.append, also=also, closes=False)
+    comparison = fork.compare()
+    figures |= {"copied": fork.model.runlog.n_copied, "series": columns_of(comparison)}
+    _write(csv, comparison)
+    copied = f"replies reused from the parent's log: {figures['copied']}"
+    for line in [json.dumps(figures)] if as_json else [*lines, copied, "", *table_of(comparison)]:
+        say(line)
 
-    Args:
-        file: Run log of the first parent.
-        fork: The step and the change.
-        steps: Number of steps after the fork; None: up to the parent's last.
-        seeds: Number of pairs.
-        options: Endpoint and budgets of all runs together.
-        allow_new_endpoint: Whether to continue although the parent's endpoint is now at another address.
-        workers: Number of pairs of runs made at once.
-        csv: File for the comparison of every step; None: none.
-        trust: Whether to import what the log names even if it belongs to no listed model.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
 
-    Returns:
-        The figures of `--json`: `at`, `parent`, `seeds`, `step` (the last that all have), and `paired` (measure → means
-        of parents and branches, and the comparison of the pairs).
-
-    Raises:
-        ConfigError: If a run cannot be branched there, or the change cannot be made.
-    """
-    change = fork.change(recording_of(file, trust=trust))
-    how = {**set_options(**options), "allow_new_endpoint": allow_new_endpoint}
-    table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, workers=workers, options=how, **change)
+def _print_pairs(file: Path, at: int, seeds: int, table: pd.DataFrame, csv: Path | None, *, as_json: bool) -> None:
+    """Print the paired differences between branches and parents of several seeds."""
     step, paired = paired_differences(table)
     all_seeds = sorted({int(seed) for seed in table["seed"]})
-    figures: dict[str, Any] = {"at": fork.at, "parent": str(file), "seeds": all_seeds, "step": step}
-    figures |= {"paired": {name: asdict(one) for name, one in paired.items()}}
     _write(csv, table)
     if as_json:
-        say(json.dumps(figures))
-        return figures
+        figures: dict[str, Any] = {"at": at, "parent": str(file), "seeds": all_seeds, "step": step}
+        say(json.dumps({**figures, "paired": {name: asdict(one) for name, one in paired.items()}}))
+        return
     say(f"{counted(seeds, 'pair')} of runs with the seeds {all_seeds[0]} to {all_seeds[-1]}, step {step}:")
     rows = [[name, *one.texts] for name, one in paired.items()]
     for line in text_table(("measure", "parents", "branches", "difference [95 %]", "p"), rows):
         say(line)
     if seeds < MIN_PAIRS:
         say(f"With {counted(seeds, 'pair')}, no p value can be below {2 / 2**seeds:.3g}, and intervals are too narrow.")
-    return figures
 
 
 @dataclass(frozen=True)
@@ -237,7 +176,7 @@ def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:
     return max(steps), by_measure
 
 
-def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any]:
+def _values(recording: Recording, assignments: Sequence[str]) -> dict[str, Any]:
     """Convert `name=value` strings: to the type of the parameter of that name, else from JSON, else as texts."""
     kind = class_named(recording.model, LLMModel)
     own = {parameter.name for parameter in parameters_of(kind)}
@@ -265,9 +204,9 @@ def columns_of(comparison: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
     }
 
 
-def table_of(forked_run: Branch) -> Iterator[str]:
+def table_of(comparison: pd.DataFrame) -> Iterator[str]:
     """Write the measures of both in the last step that both have."""
-    comparison = forked_run.compare().dropna()
+    comparison = comparison.dropna()
     if comparison.empty:
         yield "parent and branch share no step with measures"
         return

@@ -1,4 +1,4 @@
-"""Study bundles on the command line: made, and replayed on another machine."""
+"""`mesa-llm bundle`: a recorded run in one file, which another machine replays."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
-from mesa_llm.cli.command import Say
+import typer
+
+from mesa_llm.cli.command import DIFFERENT, command, say
+from mesa_llm.cli.options import AsJson, LogFile
 from mesa_llm.cli.run import recording_of
 from mesa_llm.errors import ConfigError
 from mesa_llm.registry import unlisted
@@ -25,46 +29,46 @@ MAX_SHOWN = 20
 QUESTION = "Write the bundle all the same? [y/N] "
 
 
-def make_bundle(file: Path, out: Path, *, trust: bool, yes: bool, as_json: bool, say: Say) -> bool:
-    """Show what in a recorded run may be private, ask, and write the bundle.
+@command("bundle")
+def bundle(
+    file: LogFile,
+    out: Annotated[Path, typer.Option(help="Zip file of the bundle.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Write it without being asked, whatever private data it may hold.")
+    ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Import the model that the log names, and put its code into the bundle."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a recorded run into one file that replays on another machine.
 
-    Args:
-        file: The run log.
-        out: File for the bundle, which ends in `.zip`.
-        trust: Whether to import what the log names even if it belongs to no listed model; its code goes in.
-        yes: Whether to write it without asking.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
-
-    Returns:
-        Whether it was written.
-
-    Raises:
-        ConfigError: If the run does not replay, a file holds a key, there is no terminal to ask in, or the file
-            cannot be written.
+    It holds the log, its input files, prompts, code of your own, package
+    versions, tables, an ODD document and a hash of every file. Private
+    paths and what may be personal data are listed first; keys are refused.
     """
     if out.suffix != ".zip":
         raise ConfigError(f"--out {out}: expected a file name ending in .zip")
     recording = recording_of(file, trust=trust)
     with tempfile.TemporaryDirectory(prefix="mesa-llm-") as folder:
         with no_warnings():  # the run has given them
-            bundle = bundle_of(recording, Path(folder), own_code=unlisted(recording))
-        disclosures = [str(disclosure) for disclosure in bundle.disclosures()]
+            made = bundle_of(recording, Path(folder), own_code=unlisted(recording))
+        disclosures = [str(disclosure) for disclosure in made.disclosures()]
         if not as_json:
-            _show(bundle, disclosures, say)
+            _show(made, disclosures)
         if disclosures and not (yes or _is_agreed(out)):
             say("nothing was written")
-            return False
-        size = bundle.write(out)
-    manifest = bundle.manifest
+            raise typer.Exit(DIFFERENT)
+        size = made.write(out)
+    manifest = made.manifest
     trust_option = " --trust" if manifest.needs_trust else ""
     if as_json:
-        facts = {"out": str(out), "bytes": size, "disclosures": disclosures, "missing": list(bundle.missing)}
+        facts = {"out": str(out), "bytes": size, "disclosures": disclosures, "missing": list(made.missing)}
         say(json.dumps({**facts, **manifest.model_dump(exclude={"versions"})}))
     else:
         say(f"bundle: {out}, {counted(len(manifest.files) + 1, 'file')}, {size:,} bytes")
         say(f"  to replay it anywhere: mesa-llm replay {out.name}{trust_option}")
-    return True
 
 
 @contextmanager
@@ -77,7 +81,7 @@ def no_warnings() -> Generator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _show(bundle: Bundle, disclosures: list[str], say: Say) -> None:
+def _show(bundle: Bundle, disclosures: list[str]) -> None:
     """Show what may be private or is missing."""
     if disclosures:
         say("Look at these before you share it:")

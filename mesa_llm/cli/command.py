@@ -1,20 +1,24 @@
-"""Shared by all commands: how they are declared, what they print, and their exit codes."""
+"""Shared by all commands: how they are declared and found, what they print, and their exit codes."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args, get_type_hints, runtime_checkable
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
 from mesa_llm.llm.credentials import without_credentials
@@ -30,21 +34,26 @@ Say = Callable[[str], None]
 _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
 """click's UsageError, wherever this version of typer keeps it."""
 
-
-MODULES = ("runs", "experiments", "comparisons", "outputs", "pages", "serve")
-"""Modules that declare commands; importing them registers the commands."""
-
-OLD_COMMANDS = {"cast": "extract", "class": "classroom"}
-"""Names of commands in earlier versions → what they are called now; the old ones work for one release."""
-
-OLD_OPTIONS = {
-    "--at": "--from-step",
-    "--moved": "--allow-new-endpoint",
-    "--patience": "--timeout-s",
-    "--salvage": "--recover",
-    "--timeout": "--timeout-s",
+PANELS: Mapping[str, tuple[str, ...]] = {
+    "": ("list", "run", "replay", "inspect", "odd", "check", "doctor"),
+    "Files": ("trust", "export", "report", "bundle", "extract", "notebooks"),
+    "Experiments": (
+        *("audit", "bench", "sweep", "calibrate", "sensitivity", "study", "branch", "tournament"),
+        *("people", "agreement", "distill"),
+    ),
+    "Pages": ("app", "view", "classroom"),
+    "Servers": ("serve",),
 }
-"""Spellings of options in earlier versions → what they are called now; the old ones work for one release."""
+"""Heading in the help → commands; each is declared in the module of its name, which is imported when it is typed."""
+
+MODULES = {"app": "gallery"}
+"""Commands declared in a module of another name."""
+
+DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED, UNREAD = 1, 2, 3, 4, 130, 141
+"""Exit codes besides 0."""
+
+_HAS_SPOKEN: ContextVar[bool] = ContextVar("mesa_llm_has_spoken", default=False)
+"""Whether the current command has printed anything on stdout."""
 
 
 class _Commands(TyperGroup):
@@ -52,29 +61,18 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
-        self._load()
-        return super().list_commands(ctx)
+        return [name for names in PANELS.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Find a command by its name, or by the one that it had before."""
-        if cmd_name not in self.commands:
-            self._load()
-        if (name := OLD_COMMANDS.get(cmd_name)) is not None:
-            warn(f"`{cmd_name}` is now called `{name}`; the old name works for one release")
-            cmd_name = name
-        return super().get_command(ctx, cmd_name)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that was typed; its options may have the spellings that they had before."""
-        name, command, rest = super().resolve_command(ctx, args)
-        flags = {flag for parameter in command.params for flag in parameter.opts} if command is not None else set()
-        return OLD_COMMANDS.get(name or "", name), command, [_with_present_spelling(text, flags) for text in rest]
-
-    def _load(self) -> None:
-        """Register the commands of all modules."""
-        for module in MODULES:
-            import_module(f"mesa_llm.cli.{module}")
-        self.commands.update(typer.main.get_group(app).commands)
+        """Find a command by its name; all of them are loaded to suggest one for a name that there is not."""
+        names = self.list_commands(ctx)
+        for name in [cmd_name] if cmd_name in names else names:
+            if name not in self.commands:
+                import_module(f"mesa_llm.cli.{MODULES.get(name, name)}")
+                self.commands[name] = get_command_from_info(
+                    _DECLARED[name], pretty_exceptions_short=True, rich_markup_mode=self.rich_markup_mode
+                )
+        return self.commands.get(cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
@@ -87,21 +85,6 @@ class _Commands(TyperGroup):
             raise typer.Exit(BAD_INPUT) from None
 
 
-def _with_present_spelling(text: str, flags: Collection[str]) -> str:
-    """Return an argument, whose option may be spelled as before, as it is spelled now.
-
-    Args:
-        text: The argument.
-        flags: Options of the command.
-    """
-    old, equals, value = text.partition("=")
-    new = OLD_OPTIONS.get(old)
-    if new not in flags or old in flags:
-        return text
-    warn(f"{old} is now called {new}; the old spelling works for one release")
-    return f"{new}{equals}{value}"
-
-
 app = typer.Typer(
     cls=_Commands,
     name="mesa-llm",
@@ -111,35 +94,110 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED, UNREAD = 1, 2, 3, 4, 130, 141
-"""Exit codes besides 0."""
-
-_HAS_SPOKEN: ContextVar[bool] = ContextVar("mesa_llm_has_spoken", default=False)
-"""Whether the current command has printed anything on stdout."""
+_DECLARED: dict[str, CommandInfo] = {}
+"""Commands whose modules have been imported."""
 
 
-def exits(command: Callable[..., None]) -> Callable[..., None]:
+# -- declaring a command
+
+
+@runtime_checkable
+class Group(Protocol):
+    """Options that several commands share; given as metadata of a parameter, they take its place."""
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """Return the options, as typer reads them."""
+        ...
+
+    def value(self, typed: Mapping[str, Any]) -> Any:
+        """Return the value of the parameter from what was typed."""
+        ...
+
+
+class _Fields:
+    """The fields of a dataclass as a group."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def parameters(self) -> list[inspect.Parameter]:
+        hints = get_type_hints(self.kind, include_extras=True)
+        return [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+            for one in fields(self.kind)
+        ]
+
+    def value(self, typed: Mapping[str, Any]) -> Any:
+        return self.kind(**typed)
+
+
+def command[F: Callable[..., None]](name: str) -> Callable[[F], F]:
+    """Declare a function as a command.
+
+    A parameter whose type is a dataclass, or is annotated with a `Group`, stands for several options.
+
+    Args:
+        name: Name of the command, which is in `PANELS`.
+    """
+
+    def declare(function: F) -> F:
+        panel = next(panel for panel, names in PANELS.items() if name in names)
+        _DECLARED[name] = CommandInfo(name, callback=exits(_typed(function)), rich_help_panel=panel or None)
+        return function
+
+    return declare
+
+
+def _typed(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function whose groups of options are parameters of their own, and that refuses keys in addresses."""
+    groups = dict(_groups(function))
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    parameters = [each for one in own for each in (groups[one.name].parameters() if one.name in groups else [one])]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+
+    @wraps(function)
+    def run_command(**typed: Any) -> None:
+        if any(map(typed.get, _MAY_HOLD_ADDRESSES)):
+            from mesa_llm.cli.arguments import require_no_secrets
+
+            require_no_secrets({name: typed.get(name) for name in _MAY_HOLD_ADDRESSES})
+        values = {
+            name: group.value({one.name: typed.pop(one.name) for one in group.parameters()})
+            for name, group in groups.items()
+        }
+        function(**typed, **values)
+
+    declared: Any = run_command
+    declared.__signature__, declared.__annotations__ = inspect.Signature(parameters), {}
+    return declared
+
+
+_MAY_HOLD_ADDRESSES = ("api_base", "llm", "parser", "rewrite", "judge", "set_", "vary")
+"""Options whose values may be, or name, addresses."""
+
+
+def _groups(function: Callable[..., None]) -> Iterator[tuple[str, Group]]:
+    for name, hint in get_type_hints(function, include_extras=True).items():
+        if is_dataclass(hint):
+            yield name, _Fields(hint)
+        for one in get_args(hint)[1:]:
+            if isinstance(one, Group):
+                yield name, one
+
+
+def exits(function: Callable[..., None]) -> Callable[..., None]:
     """Turn errors meant for a person into one line on stderr and an exit code.
 
     With `--json`, a command that is interrupted before it has printed its object prints one that says so, and that
     names the log or folder with what is complete.
     """
 
-    @wraps(command)
+    @wraps(function)
     def run_command(*args: Any, **kwargs: Any) -> None:
         _HAS_SPOKEN.set(False)
         try:
             with interrupting():
-                command(*args, **kwargs)
-        except BudgetExceeded as error:
-            say(f"mesa-llm: stopped: {error}", err=True)
-            raise typer.Exit(SPENT) from None
-        except ConfigError as error:
-            say(f"mesa-llm: {error}", err=True)
-            raise typer.Exit(BAD_INPUT) from None
-        except AllDecisionsFailed as error:
-            say(f"mesa-llm: {error}", err=True)
-            raise typer.Exit(NOTHING_DECIDED) from None
+                function(*args, **kwargs)
         except KeyboardInterrupt:
             option = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
             if kwargs.get("as_json") and not _HAS_SPOKEN.get():
@@ -149,10 +207,22 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
                 say(f"mesa-llm: interrupted{goes_on}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except MesaLLMError as error:
-            say(f"mesa-llm: {error}", err=True)
-            raise typer.Exit(DIFFERENT) from None
+            say(f"mesa-llm: {'stopped: ' if isinstance(error, BudgetExceeded) else ''}{error}", err=True)
+            raise typer.Exit(next(code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))) from None
 
     return run_command
+
+
+_EXIT_CODES: dict[type[MesaLLMError], int] = {
+    BudgetExceeded: SPENT,
+    ConfigError: BAD_INPUT,
+    AllDecisionsFailed: NOTHING_DECIDED,
+    MesaLLMError: DIFFERENT,
+}
+"""Error → exit code; the first that fits."""
+
+
+# -- printing
 
 
 def say(text: str, *, err: bool = False, with_keys: bool = False) -> None:
@@ -180,6 +250,9 @@ def say(text: str, *, err: bool = False, with_keys: bool = False) -> None:
 def warn(text: str) -> None:
     """Print a warning on stderr."""
     say(f"mesa-llm: {text}", err=True)
+
+
+# -- what was typed
 
 
 def model_named(name: str) -> ModelEntry:

@@ -1,4 +1,4 @@
-"""Expected cost of a run, on the command line."""
+"""What runs would cost: printed by all commands with --dry-run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from mesa_llm.cli.command import Say
+from mesa_llm.cli.command import say
 from mesa_llm.model.cost_estimate import CAVEAT, IN_BATCHES, RANDOM_CAVEAT, Cost, CostEstimate, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import NOT_KNOWN, counted, table
 
 COLUMNS = ("requests", "prompt tokens", "reply tokens", "at most", "$", "at most")
 """Columns of a cost."""
+
+N_ESTIMATED = 4
+"""Maximum number of settings whose cost is estimated; the others are taken to cost as much on average."""
 
 OF_ONE_SEED = "The estimate takes the runs of one seed, multiplied by the number of seeds."
 """What the estimate of several seeds leaves out besides that of a run."""
@@ -24,10 +27,9 @@ def print_estimate(
     kind: type[LLMModel],
     arguments: Mapping[str, Any],
     steps: int | None,
+    interventions: Sequence[tuple[int, Any]],
     *,
-    interventions: Sequence[tuple[int, Any]] = (),
     as_json: bool,
-    say: Say,
 ) -> None:
     """Print what a run would cost, without sending a request.
 
@@ -38,7 +40,6 @@ def print_estimate(
         steps: Maximum number of steps; None: until the model ends by itself.
         interventions: Pairs of a step and an intervention before it.
         as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
     """
 
     def make(**options: Any) -> LLMModel:
@@ -62,7 +63,7 @@ def print_estimate(
 
 
 def print_cost_of_seeds(
-    cost: Cost, unpriced: Sequence[str], *, llm: object, n_seeds: int, is_batch: bool, as_json: bool, say: Say
+    cost: Cost, unpriced: Sequence[str], *, llm: object, n_seeds: int, is_batch: bool, as_json: bool
 ) -> None:
     """Print what the runs of several seeds would cost, of which those of one were estimated.
 
@@ -73,7 +74,6 @@ def print_cost_of_seeds(
         n_seeds: Number of seeds.
         is_batch: Whether requests are sent in batches.
         as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
     """
     note = f"{caveat(is_batch, RANDOM_CAVEAT)} {OF_ONE_SEED}"
     if as_json:
@@ -86,6 +86,65 @@ def print_cost_of_seeds(
         say(f"\n{note}")
         if unpriced:
             say(f"litellm has no price for {', '.join(unpriced)}.")
+
+
+def print_cost_of_runs(
+    name: str,
+    kind: type[LLMModel],
+    settings: Sequence[Mapping[str, Any]],
+    n_runs: int,
+    steps: int | None,
+    arguments: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Print what many runs would cost, from the mean of some.
+
+    Args:
+        name: Name of the model.
+        kind: The model's class.
+        settings: Parameters of the runs that are estimated.
+        n_runs: Number of all runs.
+        steps: Maximum number of steps; None: until the model ends by itself.
+        arguments: Arguments of all runs.
+        as_json: Whether to print one line of JSON, and nothing else.
+    """
+    estimates = [estimate_cost(kind, steps, **{**arguments, **setting}) for setting in settings]
+    total = _times(sum((one.total for one in estimates), Cost()), n_runs / len(estimates))
+    unpriced = tuple(dict.fromkeys(llm for one in estimates for llm in one.unpriced))
+    how = f"The estimate takes the mean of {counted(len(estimates), 'run')}, multiplied by the number of runs."
+    if as_json:
+        note = f"{caveat(arguments.get('batch'))} {how}"
+        figures = {"model": name, "dry_run": True, "runs": n_runs, "total": asdict(total)}
+        say(json.dumps({**figures, "unpriced": list(unpriced), "note": note}))
+        return
+    if not total.requests:
+        say(f"{name}: {counted(n_runs, 'run')}, which ask no language model and cost nothing.")
+        return
+    for line in cost_table(("model", "runs"), [(name, n_runs, total)]):
+        say(line)
+    steps_done, decisions = sum(one.steps for one in estimates), sum(one.decisions for one in estimates)
+    for line in remarks(CostEstimate(steps_done, decisions, {"all": total}, unpriced), arguments, "this experiment"):
+        say(line)
+    say(how)
+
+
+def _times(cost: Cost, factor: float) -> Cost:
+    """Multiply a cost; counts are rounded, and an unknown price stays unknown."""
+    counts = (cost.requests, cost.prompt_tokens, cost.reply_tokens, cost.max_reply_tokens)
+    prices = (None if one is None else one * factor for one in (cost.dollars, cost.max_dollars))
+    return Cost(*(round(count * factor) for count in counts), *prices)
+
+
+def runs_text(found: Any, files: str) -> str:
+    """Say how many runs an experiment made, what they cost, and where its results are.
+
+    Args:
+        found: Findings with `n_runs`, `n_done`, `tokens` and `dollars`.
+        files: Names of the files.
+    """
+    cost = f", {found.tokens} tokens, ${found.dollars:.4f}" if found.tokens else ""
+    return f"\n{counted(found.n_runs, 'run')}, {found.n_done} of them new{cost}: {files}"
 
 
 def remarks(estimate: CostEstimate, arguments: Mapping[str, Any], what: str = "this run") -> Iterable[str]:

@@ -1,12 +1,16 @@
-"""Prints what `mesa-llm distill` has fitted, and how well it predicts."""
+"""`mesa-llm distill`: a choice model fitted to recorded decisions, and how well it predicts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
-from mesa_llm.cli.command import Say
+import typer
+
+from mesa_llm.cli.command import command, log_named, say
+from mesa_llm.cli.options import AsJson, LogFiles, Trust
 from mesa_llm.cli.run import recording_of
 from mesa_llm.experiments.distillation import distill
 from mesa_llm.llm.surrogate.file import Fitted, HeldOut, PartScore, Surrogate
@@ -14,31 +18,28 @@ from mesa_llm.llm.surrogate.parts import CategoryFact, Fact
 from mesa_llm.text import counted
 
 
+@command("distill")
 def distill_runs(
-    files: Iterable[Path],
-    out: Path,
-    *,
-    llm: str | None,
-    without: Collection[str],
-    trust: bool,
-    as_json: bool,
-    say: Say,
-) -> Surrogate:
-    """Fit a surrogate to recorded runs, write its file, and print its figures.
+    files: LogFiles,
+    out: Annotated[
+        Path, typer.Option(help="JSON file for the surrogate; agents decide by it with --llm surrogate:FILE.")
+    ],
+    llm: Annotated[
+        str | None, typer.Option(help="Language model whose decisions are fitted; needed if several decided.")
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(help="Fact that is not used, and may later take any value; repeatable.")
+    ] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a small choice model to the recorded decisions of a language model, which can then decide in its place.
 
-    Args:
-        files: The run logs.
-        out: File for the surrogate.
-        llm: Language model whose decisions are fitted; None: the only one.
-        without: Facts that are not used.
-        trust: Whether to import what the logs name even if it belongs to no listed model.
-        as_json: Whether to print the figures as one line of JSON.
-        say: Prints a line.
-
-    Raises:
-        ConfigError: If a run cannot be replayed, nothing can be fitted, or the file not be written.
+    Prints how well it predicts decisions that it was not fitted to, beside
+    chance, the recorded frequencies and the rule twin.
     """
-    surrogate = distill([recording_of(file, trust=trust) for file in files], llm=llm, without=without)
+    recordings = [recording_of(log_named(file), trust=trust) for file in files]
+    surrogate = distill(recordings, llm=llm, without=without or ())
     surrogate.write(out)
     if as_json:
         figures = surrogate.model_dump(mode="json", include={"of", "recordings", "held_out"})
@@ -47,7 +48,6 @@ def distill_runs(
         for line in _lines(surrogate):
             say(line)
         say(f"\n{out}: agents decide by it with --llm surrogate:{out}")
-    return surrogate
 
 
 def _lines(surrogate: Surrogate) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Examines language models and this installation: what an endpoint supports, and which settings it needs."""
+"""`mesa-llm doctor`: what an endpoint supports, which settings it needs, and what is installed here."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import time as clock
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from mesa_llm.cli.command import Say
+import typer
+
+from mesa_llm.cli.command import DIFFERENT, command, say
+from mesa_llm.cli.options import AsJson, Flags
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.event_loop import submit
+from mesa_llm.engine.options import AccessOptions, RunOptions, option
 from mesa_llm.errors import ConfigError, MesaLLMError, TransportError
 from mesa_llm.experiments.persona import contrast_heading, contrast_line, persona_contrast
 from mesa_llm.llm.budget import Budget
@@ -82,6 +86,52 @@ _ACTIONS = (
     _action("rest", "Rest for a while."),
     _action("walk", "Walk along the beach.", minutes={"type": "integer", "minimum": 5, "maximum": 60}),
 )
+
+
+NO_RUN = {
+    name: "single answers are compared, and no log is kept"
+    for name in RunOptions.model_fields
+    if name not in AccessOptions.model_fields and name != "scoring"
+}
+"""Options that an examination lacks, and why."""
+
+
+@command("doctor")
+def doctor(
+    options: Annotated[RunOptions, Flags(without=NO_RUN)],
+    llm: Annotated[
+        str | None,
+        typer.Option(help="Model to examine: NAME with --api-base, NAME@URL, a named endpoint, local, and so on."),
+    ] = None,
+    characters: Annotated[
+        int, typer.Option(min=0, help="Length of the long prompt in characters; 0 sends none.")
+    ] = 20_000,
+    persona: Annotated[
+        bool, typer.Option("--persona", help="Show instead how far the model reacts to contrasting personas.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Examine a language model: what its endpoint supports, and which settings it needs.
+
+    Sends about a dozen short requests and one long one; exits with 1 if
+    the model gives no usable reply. Without --llm, describes this
+    installation: versions, keys, endpoints, broken models and the
+    embedded language model. With --persona, sends about a hundred short
+    requests through the project's models: five traits, giving,
+    cooperating, two opinions and a risk, each with two opposite personas.
+    """
+    given = {name: value for name, value in options if value != option(name).default and value != {}}
+    if llm is None and (persona or given.keys() - {"timeout_s"}):
+        flag = "persona" if persona else min(given.keys() - {"timeout_s"}).replace("_", "-")
+        raise ConfigError(f"--{flag} needs --llm NAME, the name of the model to examine")
+    if llm is None:
+        _print_check_up(as_json=as_json)
+    elif persona:
+        _print_contrasts(llm, options, as_json=as_json)
+    elif unused := set(given) - {"api_base", "timeout_s"}:
+        raise ConfigError(f"--{min(unused).replace('_', '-')} is for the runs of --persona; an examination has none")
+    elif not _print_examination(llm, options, characters, as_json=as_json):
+        raise typer.Exit(DIFFERENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,25 +491,14 @@ def _call_in(text: str) -> ToolCall | None:
 # -- output
 
 
-def print_examination(llm: str, api_base: str | None, say: Say, *, as_json: bool, **limits: Any) -> bool:
-    """Examine a language model, and print the results with advice; with `as_json`, as one object.
-
-    Args:
-        llm: Model string.
-        api_base: Base URL of its endpoint, if that is not in the string.
-        say: Prints a line.
-        as_json: Whether to print one object at the end, and nothing else.
-        **limits: As for `examine`.
-
-    Returns:
-        Whether the model can be used.
-    """
+def _print_examination(llm: str, options: RunOptions, n_characters: int, *, as_json: bool) -> bool:
+    """Examine a language model, and print the results with advice; return whether it can be used."""
     fetch(llm)
+    limits: dict[str, Any] = {"timeout_s": options.timeout_s, "n_characters": n_characters}
+    findings = examine(llm, options.api_base, report=None if as_json else _print, **limits)
     if as_json:
-        findings = examine(llm, api_base, **limits)
         say(json.dumps(findings.written, ensure_ascii=False))
         return findings.is_usable
-    findings = examine(llm, api_base, report=lambda finding: _print(finding, say), **limits)
     say("")
     for entry in findings.entries:
         if entry.advice:
@@ -480,7 +519,7 @@ def fetch(llm: str) -> None:
         model_file(profile)
 
 
-def _print(finding: ProbeResult, say: Say) -> None:
+def _print(finding: ProbeResult) -> None:
     lines = textwrap.wrap(finding.result, 100 - WIDTH) or [""]
     say(f"{' ' if finding.is_good else '!'} {finding.about:<{WIDTH}} {lines[0]}")
     for line in lines[1:]:
@@ -490,20 +529,13 @@ def _print(finding: ProbeResult, say: Say) -> None:
 # -- personas
 
 
-def print_contrasts(llm: str, api_base: str | None, say: Say, *, as_json: bool, timeout_s: float) -> None:
-    """Print how far a language model reacts to contrasting personas; with `as_json`, as one object.
-
-    Args:
-        llm: Model string.
-        api_base: Base URL of its endpoint, if that is not in the string.
-        say: Prints a line.
-        as_json: Whether to print one object at the end, and nothing else.
-        timeout_s: Seconds to wait for each reply.
-    """
+def _print_contrasts(llm: str, options: RunOptions, *, as_json: bool) -> None:
+    """Print how far a language model reacts to contrasting personas; with `as_json`, as one object."""
     if not as_json:
         say(contrast_heading())
-    with closing(Access(api_base=api_base, timeout_s=timeout_s)) as access:
-        rows = persona_contrast(llm, access=access, report=None if as_json else lambda row: say(contrast_line(row)))
+    report = None if as_json else lambda row: say(contrast_line(row))
+    with closing(Access(**options.access)) as access:
+        rows = persona_contrast(llm, access=access, scoring=options.scoring, report=report)
     if as_json:
         say(json.dumps({"llm": llm, "contrasts": [row.written for row in rows]}, ensure_ascii=False))
         return
@@ -517,7 +549,7 @@ def print_contrasts(llm: str, api_base: str | None, say: Say, *, as_json: bool, 
 # -- this machine
 
 
-def print_check_up(say: Say, *, as_json: bool) -> None:
+def _print_check_up(*, as_json: bool) -> None:
     """Print versions, keys, endpoints, broken models, and whether the embedded model answers."""
     if as_json:
         say(json.dumps(_check_up(), ensure_ascii=False))

@@ -1,58 +1,41 @@
-"""Characters and questions extracted from a text, on the command line."""
+"""`mesa-llm extract`: characters and questions extracted from a text."""
 
 from __future__ import annotations
 
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from mesa_llm.cli.command import Say
+import typer
+
+from mesa_llm.cli.command import command, say, warn
+from mesa_llm.cli.options import AccessFlags, AsJson, Log
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.text_extraction import bets_from, characters_from, personas_of
-from mesa_llm.records import Failure
 from mesa_llm.reports.private_data import write_without_keys
 from mesa_llm.tables import read_text
 from mesa_llm.text import counted
 
 
-def extract_characters(
-    file: Path,
-    llm: str,
-    n: int,
-    out: Path,
-    *,
-    goal: str,
-    n_markets: int,
-    markets: Path | None,
-    options: dict[str, Any],
-    as_json: bool,
-    say: Say,
-    warn: Say,
-) -> dict[str, Any]:
-    """Read a text, and write the characters that it names and the questions that could be bet on into files.
-
-    Args:
-        file: The text, in UTF-8.
-        llm: Language model to ask; `rule` takes the capitalised words and the questions of the text.
-        n: Maximum number of characters.
-        out: File for the characters: a population, as `--users` and `users=` read it.
-        goal: Question in which they have a say or a stake; empty: none.
-        n_markets: Maximum number of questions.
-        markets: File for the questions, as the model `market` reads them; None: none are extracted.
-        options: Options of the run that asks: log, budgets, address.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
-        warn: Prints a warning where a language model gave no usable reply and the rule replaced it.
-
-    Returns:
-        `cast` and `markets` (the contents of the files), and `by` (who found them).
-
-    Raises:
-        ConfigError: If the text cannot be read, names nobody or holds no question, or a file cannot be written; a wrong
-            suffix or a missing folder is reported before any request.
-    """
+@command("extract")
+def extract(
+    file: Annotated[Path, typer.Argument(help="Text that names people and institutions, in UTF-8.")],
+    out: Annotated[Path, typer.Option(help="JSON file for the characters; models read it with --users.")],
+    options: AccessFlags,
+    llm: Annotated[str, typer.Option(help="Language model that finds them; `rule` takes capitalised words.")] = "rule",
+    n: Annotated[int, typer.Option("--n", min=1, max=100, help="Maximum number of people and institutions.")] = 12,
+    goal: Annotated[str, typer.Option(help="Question in which the characters have a say or a stake.")] = "",
+    markets: Annotated[
+        Path | None,
+        typer.Option(help="JSON file for questions to bet on; the model `market` reads it with --set questions=FILE."),
+    ] = None,
+    n_markets: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of questions.")] = 4,
+    log: Log = None,
+    as_json: AsJson = False,
+) -> None:
+    """Extract characters from a text, and questions to bet on."""
     text = read_text(file)
     if not text.strip():
         raise ConfigError(f"{str(file)!r} is empty; it should name people or institutions")
@@ -61,12 +44,12 @@ def extract_characters(
             raise ConfigError(f"{option} {place}: expected a file name ending in .json")
         if place is not None and not place.parent.is_dir():
             raise ConfigError(f"{option} {place}: there is no folder {str(place.parent)!r}")
-    with closing(LLMModel(rng=1, **options)) as model:
+    with closing(LLMModel(rng=1, log=log, **options.access)) as model:
         characters, failure = characters_from(model, llm, text, n, goal)
         bets, second = bets_from(model, llm, text, n_markets, goal) if markets is not None else ([], None)
-    failures: list[Failure] = [one for one in (failure, second) if one is not None]
-    for one in failures:
-        warn(f"{llm} gave no usable reply, so the rule was used: {one.kind}: {one.reason[:300]}")
+    for one in (failure, second):
+        if one is not None:
+            warn(f"{llm} gave no usable reply, so the rule was used: {one.kind}: {one.reason[:300]}")
     if not characters:
         raise ConfigError(f"{str(file)!r} names nobody: apart from common words, none is capitalised")
     people = [
@@ -85,7 +68,6 @@ def extract_characters(
         _write(markets, contents["markets"])
         if not as_json:
             say(f"{counted(len(bets), 'question')}: {markets}")
-    return contents
 
 
 def _write(file: Path, rows: Any) -> None:

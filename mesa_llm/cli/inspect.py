@@ -1,4 +1,4 @@
-"""Contents of run logs as text."""
+"""`mesa-llm inspect`: the contents of a run log as text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import batched, chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from mesa_llm.canonical import in_natural_order
+from mesa_llm.cli.command import command, say
+from mesa_llm.cli.options import LogFile
 from mesa_llm.errors import ConfigError
+from mesa_llm.runlog import recovery
+from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.runlog.recovery import recover
 from mesa_llm.runlog.tables import loaded
 from mesa_llm.text import clip, counted, figure_text, printable, spreadsheet_cell
 
@@ -40,6 +45,39 @@ _USAGE_COLUMNS = (
     "requests",
     "cached_tokens",
 )
+
+
+@command("inspect")
+def inspect(
+    file: LogFile,
+    calls: Annotated[bool, typer.Option("--calls", help="Requests and their replies.")] = False,
+    decisions: Annotated[bool, typer.Option("--decisions", help="Decisions of the agents.")] = False,
+    actions: Annotated[bool, typer.Option("--actions", help="Actions and their outcomes.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Events reported by the worlds.")] = False,
+    usage: Annotated[bool, typer.Option("--usage", help="Calls, tokens and dollars by language model.")] = False,
+    agent: Annotated[int | None, typer.Option(help="Only this agent.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show whole prompts and replies, and those behind each decision.")
+    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    recover: Annotated[
+        Path | None, typer.Option(help="Copy what can be read of a damaged log into this new file.")
+    ] = None,
+) -> None:
+    """Show the contents of a run log; without options, its manifest."""
+    if recover is not None:
+        for line in _recovered(file, recover):
+            say(line)
+        return
+    flags = {"calls": calls, "decisions": decisions, "actions": actions, "events": events, "usage": usage}
+    sections = [name for name, is_wanted in flags.items() if is_wanted]
+    if full and csv:
+        raise ConfigError("--full: comma-separated values are never shortened; leave out --full or --csv")
+    if full and not (calls or decisions):
+        sections.append("decisions")
+    for text in tables(file, sections, agent, csv=csv, full=full):
+        say(text)
+    say(not_checked(file), err=True)
 
 
 def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool, full: bool = False) -> Iterator[str]:
@@ -267,7 +305,7 @@ def _ending(text: str, full: bool) -> str:
     return text if full or len(text) <= EXCERPT else f"…{text[-EXCERPT:]}"
 
 
-def recovered(file: Path, copy: Path) -> Iterator[str]:
+def _recovered(file: Path, copy: Path) -> Iterator[str]:
     """Copy what can be read of a damaged log into a new file, and write a line about each table.
 
     Args:
@@ -277,7 +315,7 @@ def recovered(file: Path, copy: Path) -> Iterator[str]:
     Raises:
         ConfigError: If the new file exists already or cannot be written, or nothing can be read.
     """
-    results = recover(file, copy)
+    results = recovery.recover(file, copy)
     for result in results:
         more = "" if result.is_whole else ", and perhaps more"
         yield f"{result.table}: {counted(result.kept, 'row')} kept, {result.lost} lost{more}"

@@ -1,10 +1,14 @@
-"""The notebooks and the course that come with this version, wherever it is installed."""
+"""`mesa-llm notebooks`: the notebooks and the course that come with this version, wherever it is installed."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from mesa_llm.cli.command import command, say
 from mesa_llm.errors import ConfigError
 
 PACKAGE = Path(__file__).parents[1]
@@ -13,18 +17,11 @@ PLACES = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
 """Where they may be: in an installed wheel, in a checkout."""
 
 
-def copy_notebooks(folder: Path) -> int:
-    """Copy the notebooks and the course, with the recordings that they replay.
-
-    Args:
-        folder: Folder to copy them into.
-
-    Returns:
-        Number of notebooks.
-
-    Raises:
-        ConfigError: If the folder exists or cannot be written, or this installation has no notebooks.
-    """
+@command("notebooks")
+def notebooks(
+    folder: Annotated[Path, typer.Argument(help="Folder to copy them into, which must not exist.")] = Path("notebooks"),
+) -> None:
+    """Copy the notebooks and the course of this version into a folder, to open in JupyterLab."""
     source = next((place for place in PLACES if (place / "course").is_dir()), None)
     if source is None:
         raise ConfigError("this installation has no notebooks; install the wheel, or clone the project")
@@ -34,4 +31,4 @@ def copy_notebooks(folder: Path) -> int:
         shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"))
     except OSError as error:
         raise ConfigError(f"the notebooks cannot be copied to {str(folder)!r}: {error}") from None
-    return sum(1 for _ in folder.rglob("*.ipynb"))
+    say(f"Copied {sum(1 for _ in folder.rglob('*.ipynb'))} notebooks. To open them: jupyter lab {folder}")

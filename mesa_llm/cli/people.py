@@ -1,4 +1,4 @@
-"""Comparisons with people on the command line: sources by name, and what is printed."""
+"""`mesa-llm people`: simulated answers and results compared with those of people."""
 
 from __future__ import annotations
 
@@ -6,49 +6,90 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import pandas as pd
+import typer
 
-from mesa_llm.cli.command import Say, log_named
+from mesa_llm.cli.command import command, log_named, say
+from mesa_llm.cli.options import AsJson
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.people.answers import answer_table, is_log, log_answers
 from mesa_llm.experiments.people.comparison import compare_with
 from mesa_llm.runlog.comparison import not_checked
+from mesa_llm.tables import MISSING
 from mesa_llm.text import spreadsheet_cell
 
 
-def compare_people(
-    people: Path,
-    typed: Sequence[str],
-    *,
-    csv: Path | None,
-    purpose: str | None,
-    as_json: bool,
-    say: Say,
-    **options: Any,
+@command("people")
+def people(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Table of what people said or did: CSV, .xlsx or others, with the columns question and answer, or "
+            "with a column for each question."
+        ),
+    ],
+    answers: Annotated[
+        list[str],
+        typer.Argument(
+            help="Run logs with surveys, names of recorded runs, or tables, such as that of a sweep; as NAME=FILE to "
+            "name a source. Several files of one name are put together."
+        ),
+    ],
+    by: Annotated[
+        list[str] | None, typer.Option(help="Column of both sides, whose groups are compared too; repeatable.")
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option(help="Question to compare; by default all that both sides have; repeatable.")
+    ] = None,
+    as_choice: Annotated[
+        list[str] | None, typer.Option(help="Question whose numbers are names of choices; repeatable.")
+    ] = None,
+    traits: Annotated[
+        Path | None, typer.Option(help="Table with the column agent, and further columns of the simulated agents.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Column of both sides that names the same respondent; adds prediction-powered estimates."),
+    ] = None,
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Lowest and highest number that a question allows, as QUESTION=LOW:HIGH; people's other answers are "
+            "taken for missing; repeatable."
+        ),
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(help="Cell of people's table that is no answer, such as -9, besides the usual ones; repeatable."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of people's table, such as cp1250; by default determined from it.")
+    ] = None,
+    purpose: Annotated[str | None, typer.Option(help="Purpose of the surveys in run logs; by default all.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="CSV file for the figures.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Compare files of answers with people, and print the figures.
-
-    Args:
-        people: What people said.
-        typed: Run logs or tables, each as `FILE` or `NAME=FILE`.
-        csv: File for the figures; None: none.
-        purpose: Purpose of the surveys in run logs; None: all.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
-        **options: As for `compare_with`.
-
-    Raises:
-        ConfigError: If nothing can be compared, or the file cannot be written.
-    """
-    if not people.exists():
-        raise ConfigError(f"there is no file {str(people)!r} with what people said")
+    """Compare simulated answers or results with those of people: distances, spread, subgroups, split-half ceiling."""
+    if not file.exists():
+        raise ConfigError(f"there is no file {str(file)!r} with what people said")
     files: dict[str, list[Path]] = {}
-    for text in typed:
+    for text in answers:
         name, path = _named(text)
         files.setdefault(name, []).append(path)
-    found = compare_with(people, {name: _answers(paths, name, purpose) for name, paths in files.items()}, **options)
+    found = compare_with(
+        file,
+        {name: _answers(paths, name, purpose) for name, paths in files.items()},
+        by=by or (),
+        questions=question or None,
+        as_choices=as_choice or (),
+        traits=traits,
+        unit=unit,
+        scales=_scales(scale or ()),
+        missing=MISSING | set(missing or ()),
+        encoding=encoding,
+    )
     notes = [f"{name}: {not_checked(path)}" for name, paths in files.items() for path in paths if is_log(path)]
     found = replace(found, notes=[*found.notes, *notes])
     if csv is not None:
@@ -59,7 +100,7 @@ def compare_people(
     say(json.dumps(found.summary()) if as_json else found.text())
 
 
-def scales_of(typed: Sequence[str]) -> dict[str, tuple[float, float]]:
+def _scales(typed: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Return the lowest and highest number of each question, from texts such as `mood=1:5`.
 
     Raises:

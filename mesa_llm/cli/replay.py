@@ -1,4 +1,4 @@
-"""Replays of recorded runs and of study bundles on the command line, with a verdict."""
+"""`mesa-llm replay`: recorded runs and study bundles, repeated offline, with a verdict."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from zipfile import is_zipfile
 
+import typer
+
 from mesa_llm.cli.bundle import no_warnings, unpacked
-from mesa_llm.cli.command import BAD_INPUT, DIFFERENT, Say
+from mesa_llm.cli.command import BAD_INPUT, DIFFERENT, command, log_named, say, warn
+from mesa_llm.cli.options import AsJson, Trust
 from mesa_llm.cli.run import replay_run
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.recording import Recording
@@ -26,19 +29,26 @@ MAX_SHOWN = 5
 """Maximum number of differences that a verdict names."""
 
 
-def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, say: Say, warn: Say) -> int:
-    """Replay a run log or a study bundle without asking anybody, and end with a verdict.
+@command("replay")
+def replay(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Run log of the run, a study bundle (.zip), or the name of a recorded run (see `mesa-llm list`).",
+            callback=log_named,
+        ),
+    ],
+    into: Annotated[
+        Path | None,
+        typer.Option(help="New or empty folder for the files of a bundle; by default they are deleted afterwards."),
+    ] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a run offline, and say whether it is the recorded one.
 
-    Args:
-        file: The run log or bundle.
-        into: Folder that a bundle is unpacked into and stays in; None: a temporary one.
-        trust: Whether to import what is named or held by the file even if it belongs to no listed model.
-        as_json: Whether to print one line of JSON, and nothing else.
-        say: Prints a line.
-        warn: Prints a warning.
-
-    Returns:
-        Exit code of the command: 0 only if the run was repeated.
+    The last line is the verdict: identical, differs from a step on, or
+    cannot be replayed; exits with 0, 1 or 2.
     """
     try:
         is_bundle = file.is_file() and is_zipfile(file)
@@ -46,7 +56,7 @@ def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, sa
             raise ConfigError(f"--into {into}: {str(file)!r} is no bundle, and nothing is to be unpacked")
         with unpacked(file, into, trust=trust) if is_bundle else nullcontext((file, None)) as (log, bundle):
             is_temporary = is_bundle and into is None
-            figures = replay_run(log, is_quiet=as_json, say=say, trust=trust, is_temporary=is_temporary)
+            figures = replay_run(log, is_quiet=as_json, trust=trust, is_temporary=is_temporary)
             recording = Recording.read(log)
             if bundle is not None:
                 _compare_members(log, bundle, recording, figures)
@@ -54,7 +64,7 @@ def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, sa
         warn(f"{IMPOSSIBLE}: {error}")
         if as_json:
             say(json.dumps({"verdict": IMPOSSIBLE, "reason": str(error)}))
-        return BAD_INPUT if isinstance(error, ConfigError) else DIFFERENT
+        raise typer.Exit(BAD_INPUT if isinstance(error, ConfigError) else DIFFERENT) from None
     changes = changed_versions(recording.versions)
     is_repeated = not figures["differences"]
     verdict = IDENTICAL if is_repeated else DIFFERS
@@ -67,7 +77,8 @@ def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, sa
         if changes:
             say(f"versions that differ from the recording's: {_changes_text(changes)}")
         say(verdict_text(figures))
-    return 0 if is_repeated else DIFFERENT
+    if not is_repeated:
+        raise typer.Exit(DIFFERENT)
 
 
 def _compare_members(log: Path, bundle: BundleManifest, recording: Recording, figures: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Runs of a model on the command line, with a progress bar and a summary."""
+"""`mesa-llm run`: a model with a progress bar and a summary; replays and branches show their runs in the same way."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from pydantic_core import to_json
 from tqdm import tqdm
 
 from mesa_llm.canonical import plain
-from mesa_llm.cli.command import Say, look_here
-from mesa_llm.cli.command import say as print_line
+from mesa_llm.cli.arguments import design_in, llm_in, scheduled
+from mesa_llm.cli.command import Say, command, look_here, model_named, say, warn
+from mesa_llm.cli.options import AsJson, Design, DryRun, Llm, Log, Model, Parameters, RunFlags
 from mesa_llm.errors import AllDecisionsFailed, ConfigError
 from mesa_llm.llm.batches.protocol import BatchProgress
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.quality import Rate, quality_texts, quality_warning
-from mesa_llm.model.recording import Recording
+from mesa_llm.model.recording import Recording, texts_in
 from mesa_llm.records import Usage
 from mesa_llm.registry import find_models, require_listed
 from mesa_llm.runlog.comparison import LogComparison
@@ -42,6 +44,49 @@ IN_SUMMARY = ("failed", "reprompted", "parsed_leniently")
 """Kinds of data quality that stand in the first line of a summary."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@command("run")
+def run(
+    model: Model,
+    parameters: Parameters,
+    options: RunFlags,
+    llm: Llm = "rule",
+    steps: Annotated[
+        int | None,
+        typer.Option(min=0, help="Number of steps; 10 by default, with --config until the model ends by itself."),
+    ] = None,
+    rng: Annotated[int | None, typer.Option(help="Seed, 0 or more; by default one is drawn and printed.")] = None,
+    log: Log = None,
+    design: Design = None,
+    inject: Annotated[
+        list[str] | None,
+        typer.Option(help="News for everyone, or an intervention as JSON, before a step: '3: It snows.'; repeatable."),
+    ] = None,
+    dry_run: DryRun = False,
+    csv: Annotated[
+        Path | None, typer.Option(help="File for the measures of the model's DataCollector, one row per step.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model. To resume a run that was stopped, run the same command with the same --log."""
+    if rng is not None and rng < 0:
+        raise ConfigError(f"--rng {rng}: a seed is 0 or a positive whole number; leave --rng out to have one drawn")
+    entry = model_named(model)
+    kind, llms = entry.load(), llm_in(llm)
+    arguments = {**parameters.of(kind), **options.access, "on_error": options.on_error, **options.changed}
+    arguments |= {"llm": llms, "rng": rng, "log": log}
+    if design is not None:  # an address in its file has no right to a key
+        typed = [text.partition("=")[2] for text in parameters.set_ or ()]
+        arguments |= {"design": design_in(design), "named": texts_in(llms, options.parser, typed)}
+    interventions = scheduled(inject or ())
+    if dry_run:
+        from mesa_llm.cli.cost import print_estimate
+
+        print_estimate(entry.name, kind, arguments, parameters.steps(steps), interventions, as_json=as_json)
+        return
+    how: dict[str, Any] = {"interventions": interventions, "as_json": as_json, "csv": csv}
+    run_model(entry.name, kind(**arguments), parameters.steps(steps), is_live=True, warn=warn, **how)
 
 
 class _Progress:
@@ -73,7 +118,7 @@ class _Progress:
         if not self.bar.disable:
             self.bar.set_postfix_str(str(progress))
         elif progress != self.last_batch:
-            print_line(str(progress), err=True)
+            say(str(progress), err=True)
         self.last_batch = progress
 
     def step(self) -> None:
@@ -101,7 +146,7 @@ def run_model(
     steps: int | None,
     *,
     as_json: bool,
-    say: Say,
+    say: Say = say,
     also: Mapping[str, Any] = _NOTHING,
     csv: Path | None = None,
     is_live: bool = False,
@@ -357,7 +402,7 @@ def _reading_text(figures: Mapping[str, Any]) -> str:
 
 
 def replay_run(
-    file: Path, *, is_quiet: bool, say: Say, trust: bool = False, is_temporary: bool = False
+    file: Path, *, is_quiet: bool, say: Say = say, trust: bool = False, is_temporary: bool = False
 ) -> dict[str, Any]:
     """Replay a recorded run from its log alone.
 

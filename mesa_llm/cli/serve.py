@@ -1,4 +1,4 @@
-"""The command that starts servers of one language model, here or on Ray, and names them in `mesa-llm.toml`."""
+"""`mesa-llm serve`: servers of one language model, here or on Ray, which `mesa-llm.toml` names as one endpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from mesa_llm.cli.command import app, exits, say, warn
+from mesa_llm.cli.command import command, say, warn
 from mesa_llm.errors import BadReply, ConfigError
 from mesa_llm.llm import child_process
 from mesa_llm.llm.interrupts import until_interrupted
@@ -254,8 +254,7 @@ def _free_port(host: str) -> int:
         return listening.getsockname()[1]
 
 
-@app.command(rich_help_panel="Servers")
-@exits
+@command("serve")
 def serve(
     model: Annotated[str, typer.Argument(help="Name of the model, as `vllm serve` takes it.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="After --: further arguments of `vllm serve`.")] = None,

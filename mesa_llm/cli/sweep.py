@@ -1,19 +1,96 @@
-"""Sweeps on the command line: values from strings, a progress bar, a line of JSON."""
+"""`mesa-llm sweep`: runs of all combinations, and their table."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
 
-from mesa_llm.agents.design import AgentDesign
-from mesa_llm.cli.arguments import parameters
-from mesa_llm.cli.command import Say
+import typer
+
+from mesa_llm.cli.arguments import designs_in, llms_in, parameters
+from mesa_llm.cli.command import command, model_named, say
+from mesa_llm.cli.options import (
+    AsJson,
+    Designs,
+    FirstSeed,
+    Llm,
+    Model,
+    On,
+    Out,
+    Parameters,
+    SharedRunFlags,
+    Steps,
+    Workers,
+)
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.experiments.runs.sweep import TABLE, sweep
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted
+
+
+@command("sweep")
+def run_sweep(
+    model: Model,
+    fixed: Parameters,
+    options: SharedRunFlags,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(help="Parameter and its values, as name=1,2,3 or, in JSON, name=[…]; repeatable."),
+    ] = None,
+    design: Designs = None,
+    llm: Llm = "rule",
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each combination, with consecutive seeds.")] = 10,
+    rng: FirstSeed = 1,
+    steps: Steps = None,
+    on: On = "processes",
+    workers: Workers = None,
+    out: Out = Path("runs", "sweep"),
+    as_json: AsJson = False,
+) -> None:
+    """Run a model for every combination of parameters, designs, language models and seeds, and tabulate the results.
+
+    To make only the missing runs of a sweep, run the same command again.
+    """
+    kind = model_named(model).load()
+    table, rows = str(out / TABLE), list[Mapping[str, Any]]()
+    try:
+        result = sweep(
+            kind,
+            values_of(kind, vary or []),
+            designs=designs_in(design or []),
+            llm=llms_in(llm),
+            seeds=range(rng, rng + seeds),
+            steps=fixed.steps(steps),
+            fixed=fixed.of(kind),
+            on=cast("Any", on),
+            workers=workers,
+            folder=out,
+            options=options.of_logs,
+            on_run=rows.append,
+            progress=False if as_json else None,
+            **options.access,
+        )
+    except KeyboardInterrupt:
+        if as_json:
+            n_failed = sum(bool(row["error"]) for row in rows)
+            tokens, dollars = (sum(row[name] for row in rows) for name in ("tokens_now", "dollars_now"))
+            figures = {"done": len(rows), "failed": n_failed, "tokens": tokens, "dollars": round(dollars, 6)}
+            say(json.dumps({**figures, "table": table, "interrupted": True}))
+        raise
+    figures = {"runs": result.n_runs, "done": result.n_done, "failed": result.n_failed, "tokens": result.tokens}
+    figures |= {"dollars": round(result.dollars, 6), "table": table}
+    if as_json:
+        say(json.dumps(figures))
+    else:
+        cost = f", {result.tokens} tokens, ${result.dollars:.4f}" if result.tokens else ""
+        say(f"{counted(result.n_runs, 'run')}, {result.n_done} of them new{cost}: {table}")
+    if result.error is not None:
+        raise result.error
+    if result.n_failed:
+        first = result.table.loc[result.table["error"] != "", "error"].iloc[0]
+        raise MesaLLMError(f"{counted(result.n_failed, 'run')} failed. The first one: {str(first)[:300]}")
 
 
 def values_of(kind: type[LLMModel], typed: Sequence[str]) -> dict[str, list[Any]]:
@@ -47,55 +124,3 @@ def _values_in(pair: str, text: str) -> list[str]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"--vary {pair}: this is not a JSON list: {error}") from None
     return [item if isinstance(item, str) else json.dumps(item) for item in items]
-
-
-def print_sweep(
-    kind: type[LLMModel],
-    vary: Mapping[str, Sequence[Any]],
-    designs: Mapping[str, AgentDesign | None],
-    *,
-    say: Say,
-    as_json: bool,
-    folder: Path,
-    **options: Any,
-) -> None:
-    """Run a sweep, and print its result.
-
-    Args:
-        kind: The model's class.
-        vary: Parameter → its values.
-        designs: Designs by name; none: the model's own.
-        say: Prints a line.
-        as_json: Whether to print one line of JSON at the end, and nothing else.
-        folder: Folder of the table and the logs.
-        **options: As for `mesa_llm.experiments.sweep`.
-
-    Raises:
-        ConfigError: If it cannot be made.
-        BudgetExceeded: If the budget ended it.
-        KeyboardInterrupt: On Ctrl-C, after the JSON, which then counts the finished runs.
-        MesaLLMError: If runs failed; the table holds the others.
-    """
-    table, rows = str(folder / TABLE), list[Mapping[str, Any]]()
-    options |= {"on_run": rows.append, "progress": False if as_json else None}
-    try:
-        result = sweep(kind, vary, designs=designs, folder=folder, **options)
-    except KeyboardInterrupt:
-        if as_json:
-            n_failed = sum(bool(row["error"]) for row in rows)
-            tokens, dollars = (sum(row[name] for row in rows) for name in ("tokens_now", "dollars_now"))
-            figures = {"done": len(rows), "failed": n_failed, "tokens": tokens, "dollars": round(dollars, 6)}
-            say(json.dumps({**figures, "table": table, "interrupted": True}))
-        raise
-    figures = {"runs": result.n_runs, "done": result.n_done, "failed": result.n_failed, "tokens": result.tokens}
-    figures |= {"dollars": round(result.dollars, 6), "table": table}
-    if as_json:
-        say(json.dumps(figures))
-    else:
-        cost = f", {result.tokens} tokens, ${result.dollars:.4f}" if result.tokens else ""
-        say(f"{counted(result.n_runs, 'run')}, {result.n_done} of them new{cost}: {table}")
-    if result.error is not None:
-        raise result.error
-    if result.n_failed:
-        first = result.table.loc[result.table["error"] != "", "error"].iloc[0]
-        raise MesaLLMError(f"{counted(result.n_failed, 'run')} failed. The first one: {str(first)[:300]}")

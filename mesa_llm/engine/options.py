@@ -8,10 +8,10 @@ are derived from `AccessOptions` and `RunOptions`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, TypeAdapter, ValidationError, field_validator
@@ -41,7 +41,7 @@ class AccessOptions(BaseModel):
     """Endpoints by names of your own, in addition to those of `mesa-llm.toml`."""
 
     api_base: str | None = Field(default=None, repr=False)
-    """Base URL of an OpenAI-compatible endpoint, for the models that agents think with."""
+    """Base URL of an OpenAI-compatible endpoint, for the models that agents think with. Put no key in it."""
 
     api_key: str | None = Field(default=None, repr=False)
     """Key for these models. None: from the environment; empty: no key is sent to any model (see `Endpoint`)."""
@@ -85,6 +85,18 @@ class AccessOptions(BaseModel):
         """Accept numbers of NumPy, and whole numbers written as floats such as 1e6."""
         value = value.item() if isinstance(value, np.generic) else value
         return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """Keyword arguments of an `Access`, with their defaults; those that are unset are left out."""
+        values = {name: getattr(self, name) for name in AccessOptions.model_fields}
+        return {name: value for name, value in values.items() if value is not None and value != {}}
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Options besides those of an `Access` that differ from their defaults."""
+        own = [name for name in type(self).model_fields if name not in AccessOptions.model_fields]
+        return {name: value for name in own if (value := getattr(self, name)) != option(name).default}
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -135,6 +147,11 @@ class RunOptions(AccessOptions):
     allow_new_endpoint: bool = False
     """Continue a run log although one of its models is now at another address."""
 
+    @property
+    def of_logs(self) -> dict[str, Any]:
+        """Options besides those of an `Access` as the names of the logs of sweeps hold them: with `on_error`."""
+        return {"on_error": self.on_error, **self.changed}
+
 
 class AccessKeywords(TypedDict, total=False):
     """Keyword arguments of `Access`, for type checkers; see `AccessOptions`."""
@@ -171,6 +188,12 @@ class Option(NamedTuple):
     minimum: float | None
     """Its smallest value; None: none, or not a number."""
 
+    kind: type
+    """Its type: `bool`, `int`, `float`, `str`, or `Path` for the name of a file."""
+
+    choices: tuple[str, ...]
+    """Its values; empty: any of its type."""
+
 
 @cache
 def option(name: str) -> Option:
@@ -183,10 +206,23 @@ def option(name: str) -> Option:
         KeyError: If there is no such option.
     """
     field = RunOptions.model_fields[name]
+    kinds = list(_members(field.annotation))
+    kind = next((one for one in (Path, bool, int, float) if one in kinds), str)
+    choices = tuple(one for one in kinds if isinstance(one, str))
     schema = TypeAdapter(field.rebuild_annotation()).json_schema() if name not in _OBJECTS else {}
     schema = next((one for one in schema.get("anyOf", ()) if one.get("type") != "null"), schema)
     meaning = " ".join((field.description or "").replace("`", "").split())
-    return Option(None if field.default_factory else field.default, meaning, schema.get("minimum"))
+    default = None if field.default_factory else field.default
+    return Option(default, meaning, schema.get("minimum"), kind, choices)
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    """Return the types of a union, and the values of a `Literal`."""
+    if isinstance(annotation, type | str) or not (inner := get_args(annotation)):
+        yield annotation
+    else:
+        for one in inner[:1] if get_origin(annotation) is Annotated else inner:
+            yield from _members(one)
 
 
 _OBJECTS = frozenset({"endpoints", "parser"})

@@ -621,26 +621,6 @@ def test_the_models_are_listed_without_importing_one() -> None:
     assert not {"mesa", "numpy", "mesa_llm.model", "mesa_llm_models"} & set(modules.split())
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [("cast", "extract"), ("class", "classroom"), ("branch", "branch"), ("run", "run")]
-)
-def test_old_names_of_commands_and_options_work_and_warn_and_are_not_in_the_help(old, new) -> None:
-    done = run_command(old, "--help")
-    assert done.exit_code == 0
-    assert f" {new} [OPTIONS]" in done.stdout
-    assert (old == new) == (done.stderr == "")
-    assert not {"--at", "--moved", "--patience"} & set(done.stdout.split())
-
-
-def test_an_old_spelling_of_an_option_is_read_as_the_present_one(tmp_path) -> None:
-    log = tmp_path / "run.sqlite"
-    figures_of("run", "market", "--steps", 2, "--rng", 1, "--log", log)
-    done = run_command("branch", log, "--at=1", "--moved", "--json")
-    assert json.loads(done.stdout)["at"] == 1
-    assert "--at is now called --from-step" in done.stderr
-    assert "--moved is now called --allow-new-endpoint" in done.stderr
-
-
 TINY = '''
 from mesa_llm import LLMModel
 class Tiny(LLMModel):

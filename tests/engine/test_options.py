@@ -11,6 +11,7 @@ from mesa_llm import Access, ConfigError, Endpoint
 from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.options import AccessKeywords, AccessOptions, RunOptions, checked_options, option
 from mesa_llm.engine.plain import connect
+from mesa_llm.viz.session.run_settings import REASONING, SCORING
 from tests.pot import PotModel
 
 
@@ -44,6 +45,11 @@ def test_help_on_an_access_shows_its_options() -> None:
 def test_every_option_says_what_it_means() -> None:
     assert all(option(name).meaning.endswith(".") for name in RunOptions.model_fields)
     assert [option(name).minimum for name in ("concurrency", "loading_timeout_s", "api_base")] == [1, 0, None]
+
+
+def test_a_page_offers_the_choices_of_an_option() -> None:
+    assert tuple(REASONING) == ("", *option("reasoning").choices)
+    assert tuple(SCORING) == ("", *option("scoring").choices)
 
 
 @pytest.mark.parametrize(

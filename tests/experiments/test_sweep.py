@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from mesa_llm import AgentDesign, ConfigError
 from mesa_llm.cli.app import app
-from mesa_llm.cli.sweep import print_sweep, values_of
+from mesa_llm.cli.sweep import values_of
 from mesa_llm.errors import BudgetExceeded
 from mesa_llm.experiments.runs.run import LAST, Run
 from mesa_llm.experiments.runs.sweep import sweep
@@ -254,11 +254,9 @@ class Interrupted(SocialModel):
 
 
 def test_an_interrupted_sweep_prints_as_json_what_was_made(tmp_path: Path) -> None:
-    lines: list[str] = []
-    how: dict[str, Any] = {"steps": 1, "fixed": {"n_agents": 5}, "workers": 1}
-    with pytest.raises(KeyboardInterrupt):
-        print_sweep(Interrupted, {"follows": [1, 2]}, {}, say=lines.append, as_json=True, folder=tmp_path, **how)
-    (found,) = map(json.loads, lines)
+    words = ["sweep", f"{__name__}:Interrupted", "--vary", "follows=1,2", "--set", "n_agents=5", "--steps", "1"]
+    done = CliRunner().invoke(app, [*words, "--seeds", "1", "--workers", "1", "--out", str(tmp_path), "--json"])
+    (found,) = map(json.loads, done.stdout.splitlines())
     assert (found["done"], found["failed"], found["interrupted"]) == (1, 0, True)
     assert pd.read_csv(found["table"])["follows"].tolist() == [1]
 

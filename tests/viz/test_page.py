@@ -599,6 +599,7 @@ def test_a_run_that_fails_after_reset_logs_no_key_of_its_own(caplog: pytest.LogC
 def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
     choice = RunSettings("local", reasoning="first", reply_tokens=900)
     assert choice.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
+    assert RunSettings("local", scoring="replies").arguments(Village) == {"llm": "local", "scoring": "replies"}
     assert RunSettings("local").arguments(Village) == {"llm": "local"}
     assert replace(choice, llm_kind="rule").arguments(Village) == {"llm": "rule"}
 

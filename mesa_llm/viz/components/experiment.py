@@ -88,7 +88,7 @@ def _Form(auditor: AuditRunner, offer: AuditOffer, choice: RunSettings, update: 
     _Dimensions(offer, form.left_out, lambda names: change(left_out=names))
     solara.Text(_extent(auditor, offer, choice))
     if not is_free and auditor.access is not None:
-        solara.Text("All pages of this server share one budget.", classes=["mesa-llm-hint"])
+        solara.Text("All pages of this server share one budget and its limits.", classes=["mesa-llm-hint"])
     is_known = auditor.is_estimated(choice) if is_priced else True
     is_off = bool(auditor.working) or not auditor.n_runs() or not is_known
 

@@ -23,6 +23,7 @@ from mesa_llm.viz.render.markup import plain
 from mesa_llm.viz.session.run_settings import (
     LLM_LABELS,
     REASONING,
+    SCORING,
     WITHOUT_TEXT,
     ModelFactory,
     RunSettings,
@@ -227,19 +228,20 @@ def _Other(choice: RunSettings, choose: Callable[..., None], has_common_budget: 
     if not has_common_budget:
         NumberField("Maximum cost (US$)", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
     else:
-        solara.Text("All pages of this server share one budget.", classes=["mesa-llm-hint"])
+        solara.Text("All pages of this server share one budget and its limits.", classes=["mesa-llm-hint"])
 
 
 @component
 def _Replies(choice: RunSettings, choose: Callable[..., None]) -> None:
-    """Ask when agents reason, and for the maximum length of a reply."""
-    reasoning = {label: name for name, label in REASONING.items()}
-    solara.Select(
-        "Reasoning",
-        values=list(reasoning),
-        value=REASONING[choice.reasoning],
-        on_value=lambda label: choose(reasoning=reasoning[label]),
-    )
+    """Ask when agents reason, what decisions are scored by, and for the maximum length of a reply."""
+    for field, title, labels in (("reasoning", "Reasoning", REASONING), ("scoring", "Decisions scored by", SCORING)):
+        names = {label: name for name, label in labels.items()}
+        solara.Select(
+            title,
+            values=list(names),
+            value=labels[getattr(choice, field)],
+            on_value=lambda label, field=field, names=names: choose(**{field: names[label]}),
+        )
     NumberField(
         "Reply length (tokens)",
         choice.reply_tokens,

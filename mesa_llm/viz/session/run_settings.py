@@ -55,6 +55,11 @@ REASONING = MappingProxyType(
 )
 """When agents reason → its label on the page."""
 
+SCORING = MappingProxyType(
+    {"": "default", "replies": "the choice in the reply", "probabilities": "the probabilities of all choices"}
+)
+"""What decisions of few choices are scored by → its label on the page."""
+
 EMPTY: Mapping[str, str] = MappingProxyType({})
 """No labels."""
 
@@ -91,7 +96,7 @@ class RunSettings:
     """Maximum length of a reply, in tokens; None: the model's default."""
 
     scoring: str = ""
-    """What decisions of few choices are scored by, as recorded; empty: the model's default."""
+    """What decisions of few choices are scored by: one of `SCORING`; empty: the model's default."""
 
     max_dollars: float | None = None
     """With `other`: maximum cost of the run, in US dollars; None: no limit."""
@@ -132,7 +137,7 @@ class RunSettings:
             raise ConfigError(
                 f"this page fixes {', '.join(access_options)} in model_params, but all pages of this server share one "
                 "budget: name the endpoint by llm='NAME@URL' or in mesa-llm.toml, with its limits, or start the "
-                "server without --max-calls, --max-tokens and --max-dollars"
+                "server without a budget or limits of its own (--max-dollars, --concurrency and so on)"
             )
         return {**arguments, **self.parameters, "access": access}
 
@@ -179,6 +184,8 @@ class RunSettings:
             changes.append(f"reasoning: {REASONING[self.reasoning]}")
         if self.reply_tokens != other.reply_tokens:
             changes.append(f"reply length: {self.reply_tokens or 'default'}")
+        if self.scoring != other.scoring:
+            changes.append(f"decisions scored by: {SCORING[self.scoring]}")
         if self.max_dollars != other.max_dollars:
             changes.append("no maximum cost" if self.max_dollars is None else f"maximum cost ${self.max_dollars:,g}")
         for name, value in self.parameters.items():

@@ -27,7 +27,7 @@ from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import clip, counted, spreadsheet_cell
 from mesa_llm.viz.render.downloads import Download, file_name
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.session.run_settings import EMPTY, LLM_LABELS, REASONING, ModelFactory, RunSettings
+from mesa_llm.viz.session.run_settings import EMPTY, LLM_LABELS, REASONING, SCORING, ModelFactory, RunSettings
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.viz.session.trial import own_parameters
 
@@ -155,7 +155,7 @@ class KeptRun:
             parameters={name: recorded.get(name, value) for name, value in initial.parameters.items()},
             reasoning=recorded["reasoning"] if recorded.get("reasoning") in REASONING else "",
             reply_tokens=recorded["reply_tokens"] if isinstance(recorded.get("reply_tokens"), int) else None,
-            scoring="probabilities" if recorded.get("scoring") == "probabilities" else "",
+            scoring=recorded["scoring"] if recorded.get("scoring") in SCORING else "",
         )
         llm = recorded.get("llm", "rule")
         by_agent: dict[str, Any] = {}
