@@ -121,7 +121,7 @@ class Run:
         return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 
     def row(self) -> Row | None:
-        """Return its row if the run is complete, else None.
+        """Return its row if the run is complete, else None; also None if something in its log is to be sent again.
 
         Raises:
             ConfigError: If the row is not the one that was written for its run.
@@ -133,7 +133,8 @@ class Run:
         if not isinstance(row, dict) or row.get("error") or not row.get("series", {}).keys() >= set(self.series):
             return None
         is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
-        if not (is_over or row.get("max_steps") == self.steps):
+        asks_again = self.options.get("ask_again") or (self.options.get("retry_failures") and row.get("failures"))
+        if asks_again or not (is_over or row.get("max_steps") == self.steps):
             return None
         if fault := _row_fault(self, row):
             file = self.log.with_suffix(".json")
