@@ -16,8 +16,6 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.agents.strategies import STRATEGIES
 from mesa_llm.canonical import member_value
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS
-from mesa_llm.experiments.calibration.ranges import Ends, ranges_of
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.interventions import variables
@@ -272,6 +270,8 @@ def designs_in(typed: Sequence[str], option: str = "--design") -> dict[str, Agen
 
 
 def _designs_named(text: str, option: str) -> dict[str, AgentDesign | None]:
+    from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS  # the benchmarks load for a second
+
     if text == OWN_DESIGN:
         return {OWN_DESIGN: None}
     if text == ALL_ORIGINAL:
@@ -328,33 +328,3 @@ def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:
             )
         schedule.append((int(step), intervention_in(intervention.strip())))
     return schedule
-
-
-def ranges_in(kind: type[Any], typed: Sequence[str], option: str) -> dict[str, Ends]:
-    """Read ranges of parameters.
-
-    Args:
-        kind: The model's class.
-        typed: Each `name=low:high`.
-        option: Option that they belong to, for errors.
-
-    Raises:
-        ConfigError: If one is not such a text, a name is unknown or typed twice, or a range is invalid.
-    """
-    ends: dict[str, Ends] = {}
-    for pair in typed:
-        name, _, text = (part.strip() for part in pair.partition("="))
-        low, _, high = text.partition(":")
-        name = name.replace("-", "_")
-        try:
-            one = float(low), float(high)
-        except ValueError:
-            raise ConfigError(f"{option} {pair}: expected name=low:high, such as gain=0:1") from None
-        if name in ends:
-            raise ConfigError(f"{option} {pair}: {name} is given twice; give it one range")
-        ends[name] = one
-    try:
-        ranges_of(kind, ends)
-    except ConfigError as error:
-        raise ConfigError(f"{option}: {error}") from None
-    return ends

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from tqdm import tqdm
 
-from mesa_llm.cli.arguments import design_in, llm_in, ranges_in
+from mesa_llm.cli.arguments import design_in, llm_in
 from mesa_llm.cli.command import command, model_named, say
 from mesa_llm.cli.cost import N_ESTIMATED, print_cost_of_runs, runs_text
 from mesa_llm.cli.options import AsJson, Design, DryRun, Llm, Model, On, Out, Parameters, SharedRunFlags, Workers
+from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.calibration import calibration
-from mesa_llm.experiments.calibration.ranges import ranges_of, settings_of
+from mesa_llm.experiments.calibration.ranges import Ends, ranges_of, settings_of
 from mesa_llm.experiments.calibration.target import read_target
+from mesa_llm.model.model import LLMModel
 
 
 @command("calibrate")
@@ -92,3 +95,33 @@ def calibrate(
         return
     say(found.text())
     say(runs_text(found, f"{out / calibration.RESULTS}, {out / calibration.DRAWS}"))
+
+
+def ranges_in(kind: type[LLMModel], typed: Sequence[str], option: str) -> dict[str, Ends]:
+    """Read ranges of parameters.
+
+    Args:
+        kind: The model's class.
+        typed: Each `name=low:high`.
+        option: Option that they belong to, for errors.
+
+    Raises:
+        ConfigError: If one is not such a text, a name is unknown or typed twice, or a range is invalid.
+    """
+    ends: dict[str, Ends] = {}
+    for pair in typed:
+        name, _, text = (part.strip() for part in pair.partition("="))
+        low, _, high = text.partition(":")
+        name = name.replace("-", "_")
+        try:
+            one = float(low), float(high)
+        except ValueError:
+            raise ConfigError(f"{option} {pair}: expected name=low:high, such as gain=0:1") from None
+        if name in ends:
+            raise ConfigError(f"{option} {pair}: {name} is given twice; give it one range")
+        ends[name] = one
+    try:
+        ranges_of(kind, ends)
+    except ConfigError as error:
+        raise ConfigError(f"{option}: {error}") from None
+    return ends

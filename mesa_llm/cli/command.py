@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -12,11 +13,12 @@ from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, get_args, get_type_hints, runtime_checkable
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
@@ -59,20 +61,31 @@ _HAS_SPOKEN: ContextVar[bool] = ContextVar("mesa_llm_has_spoken", default=False)
 class _Commands(TyperGroup):
     """The commands; unknown commands and options, and wrong values, are reported in one line."""
 
+    _is_listing = False
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return [name for names in PANELS.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Find a command by its name; all of them are loaded to suggest one for a name that there is not."""
+        """Find a command by its name, and import its module unless it is only listed."""
         names = self.list_commands(ctx)
-        for name in [cmd_name] if cmd_name in names else names:
-            if name not in self.commands:
-                import_module(f"mesa_llm.cli.{MODULES.get(name, name)}")
-                self.commands[name] = get_command_from_info(
-                    _DECLARED[name], pretty_exceptions_short=True, rich_markup_mode=self.rich_markup_mode
-                )
-        return self.commands.get(cmd_name)
+        if cmd_name not in names:
+            self.commands.update({name: _summary(name) for name in names})  # among which one is suggested
+            return None
+        if self._is_listing:
+            return _summary(cmd_name)
+        if cmd_name not in self.commands:
+            import_module(_module(cmd_name))
+            self.commands[cmd_name] = get_command_from_info(
+                _DECLARED[cmd_name], pretty_exceptions_short=True, rich_markup_mode=self.rich_markup_mode
+            )
+        return self.commands[cmd_name]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, for which no command is imported."""
+        self._is_listing = True
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
@@ -83,6 +96,25 @@ class _Commands(TyperGroup):
             fault = " ".join(cast("typer.BadParameter", error).format_message().split()).rstrip(".")
             say(f"mesa-llm: {fault}; see `{context.command_path} --help`", err=True)
             raise typer.Exit(BAD_INPUT) from None
+
+
+def _module(name: str) -> str:
+    return f"mesa_llm.cli.{MODULES.get(name, name)}"
+
+
+def _summary(name: str) -> TyperCommand:
+    """Return a command with the docstring of its function and nothing else, without importing its module."""
+    spec = find_spec(_module(name))
+    tree = ast.parse(Path(str(spec and spec.origin)).read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    own = next(
+        one for one in functions if any(ast.unparse(line) == f"command({name!r})" for line in one.decorator_list)
+    )
+    return TyperCommand(name, help=ast.get_docstring(own), rich_help_panel=_panel(name))
+
+
+def _panel(name: str) -> str | None:
+    return next(panel for panel, names in PANELS.items() if name in names) or None
 
 
 app = typer.Typer(
@@ -141,8 +173,7 @@ def command[F: Callable[..., None]](name: str) -> Callable[[F], F]:
     """
 
     def declare(function: F) -> F:
-        panel = next(panel for panel, names in PANELS.items() if name in names)
-        _DECLARED[name] = CommandInfo(name, callback=exits(_typed(function)), rich_help_panel=panel or None)
+        _DECLARED[name] = CommandInfo(name, callback=exits(_typed(function)), rich_help_panel=_panel(name))
         return function
 
     return declare

@@ -9,7 +9,8 @@ from typing import Annotated, Any, cast
 import typer
 from tqdm import tqdm
 
-from mesa_llm.cli.arguments import design_in, llm_in, ranges_in
+from mesa_llm.cli.arguments import design_in, llm_in
+from mesa_llm.cli.calibrate import ranges_in
 from mesa_llm.cli.command import command, model_named, say
 from mesa_llm.cli.cost import N_ESTIMATED, print_cost_of_runs, runs_text
 from mesa_llm.cli.options import (

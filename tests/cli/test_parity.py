@@ -128,6 +128,11 @@ def test_failures_are_sent_again_if_that_is_asked_for(name: str, tmp_path: Path)
 def test_no_command_declares_an_option_of_a_run_by_hand() -> None:
     folder = Path(mesa_llm.cli.__file__).parent
     texts = {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.py")}
-    by_hand = {(file, name) for file, text in texts.items() for name in names if f"\n    {name}: Annotated[" in text}
+    by_hand = {
+        (file, name)
+        for file, text in texts.items()
+        for name in RunOptions.model_fields
+        if f"\n    {name}: Annotated[" in text
+    }
     servers = {("serve.py", "timeout_s"), ("serve.py", "concurrency")}
     assert by_hand == servers | {("classroom.py", "timeout_s"), ("agreement.py", "labels")}
