@@ -8,6 +8,8 @@ import pytest
 import yaml
 from PIL import Image
 
+from mesa_llm.errors import EXTRAS, ConfigError, require_extra
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -76,3 +78,11 @@ def test_the_hosted_ci_runs_what_everybody_runs_on_every_system_and_python() -> 
     assert {system.partition("-")[0] for system in matrix["systems"]["system"]} == {"ubuntu", "macos", "windows"}
     named = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line}
     assert set(matrix["systems"]["python"]) == named
+
+
+def test_what_a_plain_install_lacks_is_named_with_the_command_that_installs_it(monkeypatch) -> None:
+    assert EXTRAS.keys() <= PROJECT["optional-dependencies"].keys()
+    assert all(extra in PROJECT["optional-dependencies"]["all"][0] for extra in EXTRAS)
+    monkeypatch.setattr("mesa_llm.errors.EXTRAS", {"analysis": ("no_such_module",)})
+    with pytest.raises(ConfigError, match=r"^distillation: no_such_module .*'mesa-llm-worlds\[analysis\]'"):
+        require_extra("analysis", "distillation")
