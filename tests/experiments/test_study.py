@@ -101,6 +101,7 @@ def test_each_arm_runs_with_each_seed_and_is_resumed_from_its_log(tmp_path, work
     assert first.outcomes["steps"].value == 0
     assert first.cost["runs"] == len(list(tmp_path.glob("pots-*.sqlite"))) == 4
     assert first.cost["decisions"] == again.cost["decisions"] > 0
+    assert first.compare("steps").loc[0, ["first", "second", "n"]].tolist() == ["one", "other", 2]
 
 
 def test_a_run_that_raises_ends_the_study_wherever_it_is_made(tmp_path) -> None:

@@ -20,7 +20,7 @@ from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.survey import Question
 from mesa_llm.errors import ConfigError, MesaLLMError, Stopped
 from mesa_llm.experiments.runs.run import Run
-from mesa_llm.experiments.runs.runner import Stop
+from mesa_llm.experiments.runs.runner import Job, Stop
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate
 from mesa_llm.prompts import LIBRARY_PROMPTS
@@ -58,7 +58,7 @@ class Awareness:
 
 
 @dataclass(frozen=True)
-class AwarenessJob:
+class AwarenessJob(Job[list[Awareness]]):
     """A run before its first step, whose agents are asked aside."""
 
     job: Run
@@ -100,14 +100,6 @@ class AwarenessJob:
         """Do the same without a log, as for an estimate."""
         with closing(self.job.make(access)) as model:
             return self._answers(model)
-
-    def broken(self, error: Exception) -> list[Awareness]:
-        """Raise the error of a crashed worker.
-
-        Raises:
-            MesaLLMError: Always.
-        """
-        raise MesaLLMError(f"the worker that asked agents aside crashed: {error}") from error
 
     def _answers(self, model: LLMModel) -> list[Awareness]:
         agents = llm_agents(model)[:MAX_RESPONDENTS]

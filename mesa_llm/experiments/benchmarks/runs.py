@@ -17,7 +17,7 @@ from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError, Stopp
 from mesa_llm.experiments.benchmarks.designs import without
 from mesa_llm.experiments.benchmarks.scores import known_scores
 from mesa_llm.experiments.benchmarks.task import Task, scoring
-from mesa_llm.experiments.runs.runner import Stop, run_jobs
+from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
 from mesa_llm.model.identity import setting_digest
@@ -225,7 +225,7 @@ class TaskRuns:
 
 
 @dataclass(frozen=True)
-class _TaskJob:
+class _TaskJob(Job[TaskRun]):
     """A planned run as a thread's job."""
 
     index: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError
+from mesa_llm.errors import AllDecisionsFailed, ConfigError
 from mesa_llm.experiments.benchmarks.scores import bootstrap
-from mesa_llm.experiments.findings import Table, estimate_cells
-from mesa_llm.experiments.runs.runner import Stop, run_jobs
+from mesa_llm.experiments.findings import Table, estimate_cells, require_measure
+from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Quality, total_quality
@@ -65,6 +65,26 @@ class ArmFindings(StudyFindings):
 
     outcomes: Mapping[str, Estimate] = field(default_factory=dict[str, Estimate])
     """Name of a figure → mean over seeds, with a 95 % bootstrap interval."""
+
+    results: Mapping[str, Mapping[int, Results]] = field(default_factory=dict[str, Mapping[int, Results]])
+    """Arm → seed → results of the run; empty where a study keeps none."""
+
+    def arms(self, measure: str) -> Mapping[str, Mapping[int, float | None]]:
+        """Return a result of the runs by arm and seed.
+
+        Args:
+            measure: Name of the result, a number.
+
+        Raises:
+            ConfigError: If there is no such result.
+        """
+        every = [results for by_seed in self.results.values() for results in by_seed.values()]
+        known = [name for results in every for name, value in results.items() if isinstance(value, int | float)]
+        require_measure(self.name, measure, list(dict.fromkeys(known)))
+        return {
+            arm: {seed: results.get(measure) for seed, results in by_seed.items()}
+            for arm, by_seed in self.results.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -129,7 +149,9 @@ class Arms:
         bands = {arm: bands_of(course, self.measures) for arm, course in courses.items()}
         outcomes = estimates([self.outcomes(results) for results in by_seed])
         cost = cost_of(list(runs.values()), time.perf_counter() - start_s)
-        return arm_findings(self.name, self.question, setup, n_steps, cost, bands, outcomes, self.draw)
+        found = arm_findings(self.name, self.question, setup, n_steps, cost, bands, outcomes, self.draw)
+        results = {arm: {seed: runs[arm, seed].results for seed in setup.seeds} for arm in self.arms}
+        return replace(found, results=results)
 
 
 def arm_findings(
@@ -185,7 +207,7 @@ class ArmRun:
 
 
 @dataclass(frozen=True)
-class ArmJob:
+class ArmJob(Job[ArmRun]):
     """A run of an arm with one seed, which any worker can execute."""
 
     model: type[LLMModel]
@@ -253,16 +275,10 @@ class ArmJob:
         """
         return course(model, self.measures, self.steps)
 
-    def broken(self, error: Exception) -> ArmRun:
-        """Raise the error of a crashed worker.
-
-        Args:
-            error: The error.
-
-        Raises:
-            MesaLLMError: Always.
-        """
-        raise MesaLLMError(f"the worker of {self.study}, {self.arm}, seed {self.seed} crashed: {error}") from error
+    @property
+    def label(self) -> str:
+        """Study, arm and seed."""
+        return f"{self.study}, {self.arm}, seed {self.seed}"
 
 
 def run_arms(jobs: Sequence[ArmJob], setup: StudySetup) -> dict[tuple[str, int], ArmRun]:

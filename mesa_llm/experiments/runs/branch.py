@@ -17,9 +17,9 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
-from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError
+from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.experiments.findings import Findings, Table, require_measure
-from mesa_llm.experiments.runs.runner import Stop, run_jobs
+from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json
 from mesa_llm.model.interventions import INTERVENTIONS, OWN, Change, Intervention, Minds, intervention_from
@@ -164,7 +164,7 @@ def branch_seeds(
 
 
 @dataclass(frozen=True)
-class _PairJob:
+class _PairJob(Job["pd.DataFrame"]):
     """A parent and its branch with one seed. The parent of the first seed is the recorded run."""
 
     source: Path
@@ -194,9 +194,10 @@ class _PairJob:
             fork.run(self.last - self.at)
             return fork.compare().assign(seed=self.seed)
 
-    def broken(self, error: Exception) -> pd.DataFrame:
-        """Raise the error of a crashed worker."""
-        raise MesaLLMError(f"the worker of seed {self.seed} crashed: {error}") from error
+    @property
+    def label(self) -> str:
+        """Its seed."""
+        return f"seed {self.seed}"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from mesa_llm.canonical import canonical_json, plain, with_text_names
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.experiments.runs.plain import make_plain, run_plain
-from mesa_llm.experiments.runs.runner import MAX_STARTS, Stop
+from mesa_llm.experiments.runs.runner import MAX_STARTS, Job, Stop
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json, setting_digest
@@ -43,7 +43,7 @@ ROW = "row"
 PASSING = frozenset({"seconds", "tokens_now", "dollars_now", "error", "error_kind"})
 """Fields of a row that tell of one session, and are not in its digest."""
 
-type Row = dict[str, Any]
+Row = dict[str, Any]
 """Setting, results and cost of a run, by name."""
 
 type Minds = str | LLM | Mapping[str, Any]
@@ -57,7 +57,7 @@ def llm_text(llm: Minds) -> str:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Job[Row]):
     """One run of a model, which any process can make."""
 
     model: str

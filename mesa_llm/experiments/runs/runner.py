@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -19,10 +20,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import ConfigError, Stopped
+from mesa_llm.errors import ConfigError, MesaLLMError, Stopped
 from mesa_llm.llm import child_process
 from mesa_llm.llm.child_process import spawning
 from mesa_llm.llm.interrupts import WorkerInterrupts, send_to_main_thread
@@ -113,9 +114,15 @@ class Stop:
                 gives_up = True
 
 
-class Job[R](Protocol):
+class Job[R](ABC):
     """One run of an experiment. Jobs for processes and Ray must be picklable, and so must their results."""
 
+    @property
+    def label(self) -> str:
+        """What it runs, for the error of a crashed worker."""
+        return type(self).__name__
+
+    @abstractmethod
     def run(self, access: Access, stop: Stop) -> R:
         """Execute the run.
 
@@ -123,15 +130,17 @@ class Job[R](Protocol):
             access: Access to language models, with this worker's share of the limits.
             stop: Runs the model; in threads, it can stop it.
         """
-        ...
 
     def broken(self, error: Exception) -> R:
         """Return a substitute result if every worker of this run crashed, for example killed for lack of memory.
 
         Args:
             error: Error of the last worker.
+
+        Raises:
+            MesaLLMError: Unless overridden.
         """
-        ...
+        raise MesaLLMError(f"the worker of {self.label} crashed: {error}") from error
 
 
 def run_jobs[J: Job[Any]](

@@ -14,7 +14,7 @@ from typing import Any
 from mesa_llm import ConfigError, LLMModel
 from mesa_llm.engine.access import Access
 from mesa_llm.experiments.runs.recordings import RecordedRun, runs_in
-from mesa_llm.experiments.runs.runner import Stop, run_jobs
+from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.recording import advance_to
 
@@ -78,7 +78,7 @@ CLASSICS = {
 
 
 @dataclass(frozen=True)
-class _TwinJob:
+class _TwinJob(Job[LLMModel]):
     """A run of the same world and seed, for as many steps as the recorded one."""
 
     classic: Classic
@@ -89,9 +89,6 @@ class _TwinJob:
         model = self.classic.twin(self.llm, access=access, log=self.log)
         stop.run(model, self.classic.steps)
         return model
-
-    def broken(self, error: Exception) -> LLMModel:
-        raise error
 
 
 def run_twins(
