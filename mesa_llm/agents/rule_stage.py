@@ -131,7 +131,9 @@ class RuleTwins:
     def _action(self, agent: Any, call: ToolCall, seen: Observation) -> Decision | None:
         """Return the decision to do one action; None if it has to be looked at more closely."""
         found = self._actions.get(call.name)
-        if found is None or seen.answer is not None or seen.tools is not None or seen.max_actions < 1:
+        if found is None or seen.answer is not None or seen.max_actions < 1:
+            return None
+        if seen.tools is not None and call.name not in seen.tools:
             return None
         if agent._config.tools is not None or type(call.arguments) is not dict:
             return None

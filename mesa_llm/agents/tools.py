@@ -38,9 +38,9 @@ class ToolMixin:
         Raises:
             ConfigError: If one of them cannot be a tool, or is not a server.
         """
-        if own := checked_tools(tools):
+        if tools != () and (own := checked_tools(tools)):
             self.tools = own
-        if others := checked_servers(servers):
+        if servers != () and (others := checked_servers(servers)):
             self.servers = others
         super().__init__(*args, **kwargs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from mesa_llm.errors import ConfigError
@@ -40,7 +41,8 @@ def open_memory(spec: MemorySpec = None) -> Memory:
     if spec is None:
         return WindowMemory()
     if isinstance(spec, str):
-        return _named_memory(spec)
+        kind, settings = _named_memory(spec)
+        return kind(**settings)
     memory = spec() if callable(spec) else spec
     # A spec may come from an untyped notebook or a parameter file.
     if isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -48,8 +50,9 @@ def open_memory(spec: MemorySpec = None) -> Memory:
     raise ConfigError(f"memory must be a Memory, a function that creates one, or a name; got {memory!r}")
 
 
-def _named_memory(spec: str) -> Memory:
-    """Create a memory from its name, optionally followed by settings separated by colons."""
+@lru_cache(maxsize=256)
+def _named_memory(spec: str) -> tuple[type[EntryMemory], Mapping[str, Any]]:
+    """Return the class and the settings of a memory by its name, optionally followed by settings after colons."""
     name, *texts = spec.split(":")
     kind = KINDS.get(name)
     if kind is None:
@@ -60,7 +63,7 @@ def _named_memory(spec: str) -> Memory:
     for setting, text in zip(kind.settings, texts, strict=False):
         if not (text.isascii() and text.isdecimal()):
             raise ConfigError(f"{setting} in {spec!r} must be a whole number, as in '{name}:40'")
-    return kind(**{setting: int(text) for setting, text in zip(kind.settings, texts, strict=False)})
+    return kind, {setting: int(text) for setting, text in zip(kind.settings, texts, strict=False)}
 
 
 def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None) -> Memory:

@@ -181,6 +181,10 @@ class ListedPeople(People):
                 yield index, post
 
 
+MIN_AGE, MAX_AGE = 18, 80
+"""Ages of invented people who combine residents."""
+
+
 class InventedPeople(People):
     """The residents that `invented` draws, stored in ten bytes each."""
 
@@ -203,12 +207,16 @@ class InventedPeople(People):
         count = len(self._residents)
         self._first = source.sample(range(count), min(n, count))
         draws = array("B")
-        everyone, given_names, family_names = range(count), range(len(self._given_names)), range(len(FAMILY_NAMES))
-        choice, randint = source.choice, source.randint
+        sizes = (count, count, count, len(self._given_names), len(FAMILY_NAMES), MAX_AGE + 1 - MIN_AGE)
+        columns = [(size, size.bit_length()) for size in sizes]
+        add, draw = draws.append, source.getrandbits
         for _ in range(len(self._first), n):
-            draws.extend((choice(everyone), choice(everyone), choice(everyone), choice(given_names)))
-            draws.extend((choice(family_names), randint(18, 80)))
+            for size, n_bits in columns:
+                while (index := draw(n_bits)) >= size:  # as `choice` and `randint` draw, in a third of the time
+                    pass
+                add(index)
         self._draws = np.frombuffer(draws, dtype=np.uint8).reshape(-1, 6) if draws else np.zeros((0, 6), np.uint8)
+        self._draws[:, 5] += MIN_AGE
 
     def _drawn(self, index: int) -> tuple[Persona, Persona, Persona, str, int]:
         """Return the residents whose occupation, interests and style a person combines, and its name and age."""
@@ -265,12 +273,18 @@ class InventedPeople(People):
             return self.persona(index).config(settings=settings)
         worker, dreamer, speaker, name, age = self._drawn(index)
         return AgentConfig.model_construct(  # all parts have been validated
+            set(_CONFIG_FIELDS),
             name=name,
             persona=dreamer.persona,
             traits={**worker.traits, "age": age},
             style=speaker.style,
             settings=settings,
+            role={},  # pydantic looks at the signature of a default's factory each time
         )
+
+
+_CONFIG_FIELDS = {"name", "persona", "traits", "style", "settings"}
+"""Fields of a config that are not defaults."""
 
 
 def invented(n: int, rng: random.Random | int) -> list[Persona]:

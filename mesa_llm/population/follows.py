@@ -152,12 +152,14 @@ def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.
     tickets = array("i", (b for a in range(first) for b in range(first) if a != b))
     tickets.extend(range(first))
     followees = array("i", (b for a in range(first) for b in range(first) if a != b))
-    below: Any = getattr(rng, "_randbelow", rng.randrange)  # `rng.choice` draws with it
+    draw = rng.getrandbits
     for newcomer in range(first, n):
         count = len(tickets)
+        n_bits = count.bit_length()
         targets: dict[int, None] = {}
         while len(targets) < each:
-            targets[tickets[below(count)]] = None
+            if (index := draw(n_bits)) < count:  # as `rng.choice` draws, in a third of the time
+                targets[tickets[index]] = None
         followees.extend(targets)
         tickets.extend(targets)
         tickets.append(newcomer)
