@@ -3,7 +3,8 @@
 Each model runs in plain Mesa, with `light=True`, and recorded, in turn and in one process; that the results are the
 same is checked. Times are medians over the rounds, in processor time of this process; making a model is left out.
 
-A threshold that is missed by more than half fails the run.
+A threshold that is missed by more than half fails the run. `--calls` counts function calls, in Python and in C, in
+place of time: they do not depend on the load of the machine, and nothing fails.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from cProfile import Profile
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -64,17 +66,25 @@ COSTS = ("calls", "tokens", "dollars", "failures", "seconds")
 """Columns that plain models do not collect."""
 
 
-def run(make: Callable[..., Any], pair: Pair, **options: Any) -> tuple[float, list[Any]]:
-    """Return the processor time of the steps of one or several runs, and the models."""
+def run(
+    make: Callable[..., Any], pair: Pair, profile: Profile | None = None, **options: Any
+) -> tuple[float, list[Any]]:
+    """Return the processor time of the steps of one or several runs, or the calls in them, and the models."""
     models = [make(rng=seed, **options) for seed in range(1, 1 + pair.runs)]
     gc.collect()
+    if profile is not None:
+        profile.enable()
     begun = time.process_time()
     for model in models:
         if isinstance(model, LLMModel):
             model.run_for(pair.steps)
         while model.running and model.time < pair.steps:  # in plain Mesa, which goes on when a run is over
             model.step()
-    return time.process_time() - begun, models
+    used_s = time.process_time() - begun
+    if profile is None:
+        return used_s, models
+    profile.disable()
+    return sum(entry.callcount for entry in profile.getstats()), models
 
 
 def collected(model: Any) -> Any:
@@ -85,8 +95,8 @@ def collected(model: Any) -> Any:
     return columns, reports
 
 
-def measured(pair: Pair, rounds: int) -> tuple[float, float, float]:
-    """Return the microseconds of a decision in plain Mesa, light, and recorded.
+def measured(pair: Pair, rounds: int, *, counts_calls: bool = False) -> tuple[float, float, float]:
+    """Return the microseconds of a decision in plain Mesa, light, and recorded; or its function calls.
 
     Raises:
         SystemExit: If the results differ.
@@ -96,20 +106,21 @@ def measured(pair: Pair, rounds: int) -> tuple[float, float, float]:
         (pair.ours, {"light": True}),
         (pair.ours, {}),
     ]
-    seconds: list[list[float]] = [[], [], []]
+    used_by_way: list[list[float]] = [[], [], []]
     n_decisions = 0
     for _ in range(1 + rounds):
         results: list[Any] = []
         for index, (make, options) in enumerate(ways):
-            used_s, models = run(make, pair, **options)
-            seconds[index].append(used_s)
+            used, models = run(make, pair, Profile() if counts_calls else None, **options)
+            used_by_way[index].append(used)
             results.append([collected(model) for model in models])
             n_decisions = sum(model.n_decisions for model in models) if not index else n_decisions
             for model in models if index else ():
                 model.close()
         if results[0] != results[1] or results[0] != results[2]:
             raise SystemExit(f"{pair.ours.__name__}: the results differ from those of plain Mesa")
-    bare, light, recorded = (1e6 * median(each[1:]) / n_decisions for each in seconds)
+    unit = 1 if counts_calls else 1e6
+    bare, light, recorded = (unit * median(each[1:]) / n_decisions for each in used_by_way)
     return bare, light, recorded
 
 
@@ -119,20 +130,24 @@ def main() -> int:
     parser.add_argument("models", nargs="*", help=f"models to measure, of: {', '.join(PAIRS)}; by default all")
     parser.add_argument("--rounds", type=int, default=9, help="times that each is measured; medians are printed")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
+    parser.add_argument("--calls", action="store_true", help="count function calls in place of time")
     arguments = parser.parse_args()
     rows: list[tuple[str, ...]] = []
     thresholds: list[Threshold] = []
     for name in arguments.models or PAIRS:
         pair = PAIRS[name]
-        bare, light, recorded = measured(pair, arguments.rounds)
+        rounds = 1 if arguments.calls else arguments.rounds
+        bare, light, recorded = measured(pair, rounds, counts_calls=arguments.calls)
         thresholds += [
             Threshold(f"{name}, light", light / bare, pair.light_times, "×"),
             Threshold(f"{name}, recorded", recorded / bare, RECORDED_TIMES, "×"),
         ]
         times = (f"{light / bare:.1f} ×", f"{recorded / bare:.1f} ×")
         rows.append((name, *(f"{one:.1f}" for one in (bare, light, recorded)), *times))
-    print("Processor time of a decision by rule, in µs:\n")
+    print(f"{'Function calls' if arguments.calls else 'Processor time, in µs,'} of a decision by rule:\n")
     print(table(("model", "plain Mesa", "light", "recorded", "light", "recorded"), rows), end="\n\n")
+    if arguments.calls:
+        return 0
     print(table(("threshold", "wanted", "measured", ""), [threshold.row for threshold in thresholds]))
     if arguments.json:
         print(json.dumps({threshold.name: threshold.measured for threshold in thresholds}))
