@@ -43,6 +43,7 @@ PARTS = {
         "mesa_llm_models.stock_agent.world",
     ],
     "Experiments": [
+        "experiments.findings",
         "experiments.runs.sweep",
         "experiments.audits.audit",
         "experiments.audits.claim",
