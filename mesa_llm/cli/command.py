@@ -75,17 +75,17 @@ class _Commands(TyperGroup):
             return None
         if self._is_listing:
             return _summary(cmd_name)
-        if cmd_name not in self.commands:
-            import_module(_module(cmd_name))
-            self.commands[cmd_name] = get_command_from_info(
-                _DECLARED[cmd_name], pretty_exceptions_short=True, rich_markup_mode=self.rich_markup_mode
-            )
-        return self.commands[cmd_name]
+        import_module(_module(cmd_name))
+        declared = _DECLARED[cmd_name]
+        return get_command_from_info(declared, pretty_exceptions_short=True, rich_markup_mode=self.rich_markup_mode)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, for which no command is imported."""
         self._is_listing = True
-        super().format_help(ctx, formatter)
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._is_listing = False
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""

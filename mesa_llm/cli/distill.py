@@ -12,7 +12,7 @@ import typer
 from mesa_llm.cli.command import command, log_named, say
 from mesa_llm.cli.options import AsJson, LogFiles, Trust
 from mesa_llm.cli.run import recording_of
-from mesa_llm.experiments.distillation import distill
+from mesa_llm.experiments.distillation.runs import distill
 from mesa_llm.llm.surrogate.file import Fitted, HeldOut, PartScore, Surrogate
 from mesa_llm.llm.surrogate.parts import CategoryFact, Fact
 from mesa_llm.text import counted

@@ -621,6 +621,14 @@ def test_the_models_are_listed_without_importing_one() -> None:
     assert not {"mesa", "numpy", "mesa_llm.model", "mesa_llm_models"} & set(modules.split())
 
 
+def test_help_lists_the_commands_without_importing_them_and_hides_none_of_their_options() -> None:
+    code = "import sys; from mesa_llm.cli.app import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Find the parameters with which a model follows observed series" in done.stdout
+    assert not {"mesa", "numpy", "mesa_llm.cli.calibrate"} & set(done.stdout.split())
+    assert (run_command("rum").exit_code, "--yes" in run_command("trust", "--help").stdout) == (2, True)
+
+
 TINY = '''
 from mesa_llm import LLMModel
 class Tiny(LLMModel):
