@@ -322,3 +322,22 @@ def test_a_row_of_an_earlier_version_is_used_as_before(tmp_path: Path) -> None:
         with closing(sqlite3.connect(log)) as database, database:
             database.execute("DELETE FROM manifest WHERE name = 'row'")
     assert small(tmp_path, seeds=1).n_done == 0
+
+
+UNGUARDED = """
+from mesa_llm.experiments import sweep
+from tests.pot import PotModel
+
+print(sweep(PotModel, seeds=2, steps=1, workers={workers}, llm="rule", out="runs").n_done)
+"""
+
+
+@pytest.mark.parametrize(("workers", "printed", "said"), [(None, "2\n", ""), (2, "", "if __name__ == '__main__':")])
+def test_a_script_without_a_guard_makes_its_runs_itself_or_says_why_not(
+    tmp_path: Path, workers: int | None, printed: str, said: str
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED.format(workers=workers))
+    done = run(str(script), cwd=tmp_path)
+    assert (done.out, done.returncode) == (printed, int(not printed))
+    assert said in done.err

@@ -10,6 +10,7 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter, deque
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -32,6 +34,12 @@ from mesa_llm.model.model import LLMModel
 
 N_THREADS = 16
 """Maximum number of concurrent runs in threads; the access limits the requests in flight."""
+
+UNGUARDED = (
+    "no worker process could start. Each imports the script that started it, so the script must make its runs under "
+    "`if __name__ == '__main__':`; or make them in this process, with workers=1"
+)
+"""Error of a script that would start its runs again in each worker."""
 
 MAX_STARTS = 3
 """Maximum number of times a run is started if its worker crashes."""
@@ -154,7 +162,8 @@ def run_jobs[J: Job[Any]](
         on: `processes`; `threads` of this process, on its single event loop; `ray`, on the cluster of `RAY_ADDRESS` or
             on this machine; or your own executor.
         workers: Number of concurrent runs, each with a share of the limits; None for one per core as far as the limits
-            can be divided, or `N_THREADS` threads. A single process means this one.
+            can be divided, or `N_THREADS` threads. A single process means this one; None means it in a script that
+            would run anew in each worker.
 
     Raises:
         ConfigError: If `on` is unknown or not installed, or the limits cannot be divided among the workers.
@@ -170,6 +179,8 @@ def run_jobs[J: Job[Any]](
     if isinstance(access, Access):
         yield from _in_turn(jobs, access, Stop())
         return
+    if workers is None and on == "processes" and not is_importable_script():
+        workers = 1
     n_workers = n_workers_for(workers, len(jobs), access)
     with limits_of_each(access, n_workers, _host_for(on)) as limits:
         if isinstance(on, Executor):
@@ -296,6 +307,18 @@ def _key_of(limits: Mapping[str, Any]) -> str:
 # -- in several workers
 
 
+def is_importable_script() -> bool:
+    """Check whether workers may import the running program; a script without `__main__` in it would run anew."""
+    program = sys.modules["__main__"]
+    file = getattr(program, "__file__", None)
+    if file is None or program.__spec__ is not None:  # a prompt or a notebook, or `python -m`
+        return True
+    try:
+        return b"__main__" in Path(file).read_bytes()
+    except OSError:
+        return True
+
+
 def _host_for(on: str | Executor) -> str:
     """Return the address of this machine that all workers can reach; on a cluster, its network address."""
     if on != "ray" or not os.environ.get("RAY_ADDRESS"):
@@ -308,8 +331,11 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
 
     What interrupts this process, interrupts the runs: they send no more requests and wait for pending replies.
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # the script is imported by a worker
+        raise ConfigError(UNGUARDED)
     is_over, interrupt = multiprocessing.get_context("spawn").Pipe(duplex=False)  # its close interrupts all workers
-    pools = [_new_pool(is_over) for _ in range(n_workers)]
+    started, starts = multiprocessing.get_context("spawn").Pipe(duplex=False)
+    pools = [_new_pool(is_over, starts) for _ in range(n_workers)]
     of_future, ended = dict[Any, int](), SimpleQueue[Any]()
 
     def submit(pool: ProcessPoolExecutor, job: J) -> Future[Any]:
@@ -322,7 +348,7 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
             future = submit(pools[index], job)
         except BrokenExecutor:  # its worker crashed
             pools[index].shutdown()
-            pools[index] = _new_pool(is_over)
+            pools[index] = _new_pool(is_over, starts)
             future = submit(pools[index], job)
         of_future[future] = index
         future.add_done_callback(ended.put)
@@ -331,6 +357,8 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
     def first() -> Future[Any]:
         future = ended.get()
         del of_future[future]
+        if isinstance(future.exception(), BrokenExecutor) and not started.poll():
+            raise ConfigError(UNGUARDED)
         return future
 
     try:
@@ -341,8 +369,8 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
     finally:
         for each in pools:  # waits for the current runs, which lock their logs
             each.shutdown(cancel_futures=True)
-        interrupt.close()
-        is_over.close()
+        for end in (interrupt, is_over, started, starts):
+            end.close()
 
 
 def _by_turns[J: Job[Any], F](
@@ -384,24 +412,28 @@ def _by_turns[J: Job[Any], F](
         yield job, result
 
 
-def _new_pool(interrupt: Connection) -> ProcessPoolExecutor:
+def _new_pool(interrupt: Connection, starts: Connection) -> ProcessPoolExecutor:
     spawn = multiprocessing.get_context("spawn")
-    own = interrupt, child_process.own_variables(), child_process.own_paths()
+    own = interrupt, starts, child_process.own_variables(), child_process.own_paths()
     with spawning():  # it starts a process that keeps track of its semaphores
         return ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin_worker, initargs=own)
 
 
-def _begin_worker(interrupt: Connection, variables: Mapping[str, str | None], paths: Sequence[str]) -> None:
+def _begin_worker(
+    interrupt: Connection, starts: Connection, variables: Mapping[str, str | None], paths: Sequence[str]
+) -> None:
     """Follow the parent of this worker: run in its environment, be interrupted with it, and end with it.
 
     A worker that outlived its parent would keep its log locked.
 
     Args:
         interrupt: Pipe whose other end the parent closes when it is interrupted.
+        starts: Pipe that tells the parent that a worker has started.
         variables: The user's environment variables, see `child_process`.
         paths: The user's paths of modules.
     """
     _INTERRUPTS.install()
+    starts.send(None)
     child_process.restore(variables, paths)
     parent = multiprocessing.parent_process()
     if parent is not None:
