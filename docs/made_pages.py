@@ -159,7 +159,8 @@ def foreign_bases(kind: type[Any]) -> list[str]:
 
 def public(module: ModuleType) -> list[tuple[str, Any]]:
     """List what is public in a package or module: name to import it by, and value."""
-    short = {name: getattr(mesa_llm, name) for name in mesa_llm.__all__}
+    faces = {name: getattr(mesa_llm, name) for name in mesa_llm.__all__}
+    short = {name: value for name, value in faces.items() if not inspect.ismodule(value)}
     own = {f"mesa_llm.{name}": value for name, value in short.items() if is_within(value.__module__, module.__name__)}
     names = getattr(module, "__all__", None) or [
         name for name, value in vars(module).items() if not name.startswith("_") and is_defined_in(module, value)

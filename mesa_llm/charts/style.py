@@ -15,7 +15,11 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from matplotlib.transforms import ScaledTranslation
 
-GREY, LIGHT = "#475569", "#e2e8f0"
+GREY = "#475569"
+"""Colour of axes, titles and what is not in question."""
+
+LIGHT = "#e2e8f0"
+"""Colour of grid lines."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#a3527f", "#a50026", "#2a8cc4", "#b87800", "#475569")
 """Colours that also colour-blind people can tell apart, with a contrast of at least 3:1 on white.
