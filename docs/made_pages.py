@@ -70,7 +70,7 @@ PARTS = {
         "experiments.benchmarks",
         "experiments.tournament",
     ],
-    "Pages": ["viz", "charts"],
+    "Pages": ["viz", "charts.chart", "charts.scenes"],
 }
 """Part of the reference → packages and modules in it, in order; those of `mesa_llm` by their short names."""
 
