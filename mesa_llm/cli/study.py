@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,6 @@ from mesa_llm.cli.cost import print_cost_of_seeds
 from mesa_llm.cli.options import AsJson, DryRun, FirstSeed, Llm, Plot, SharedRunFlags, require_plot
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.runs.study import (
-    StudyFindings,
     StudySetup,
     estimate_study,
     find_studies,
@@ -92,7 +91,7 @@ def study(
         how: dict[str, Any] = {"llm": setup.llm, "n_seeds": len(setup.seeds), "is_batch": options.batch}
         print_cost_of_seeds(*estimate_study(chosen, setup, **own), **how, as_json=as_json)
         return
-    findings = cast("StudyFindings", chosen.run(setup, **own))
+    findings = chosen.run(setup, **own)
     summary: dict[str, Any] = findings.summary()
     try:
         if out is not None:

@@ -9,12 +9,12 @@ import pytest
 
 from mesa_llm import Access, ConfigError
 from mesa_llm.errors import Stopped
-from mesa_llm.experiments.runs.runner import Stop, run_jobs
+from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
 from tests.pot import PotModel
 
 
 @dataclass(frozen=True)
-class PotJob:
+class PotJob(Job[tuple[int, int]]):
     """A run of a pot, which raises an error if its seed is 13."""
 
     seed: int

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError
 from mesa_llm.cli.app import app
-from mesa_llm.experiments.findings import Findings, Table
+from mesa_llm.experiments.findings import Table
 from mesa_llm.experiments.runs.arms import Arms
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup, find_studies, find_study
 from tests.pot import PotModel
@@ -20,7 +20,7 @@ from tests.pot import PotModel
 COST = {"runs": 0, "decisions": 0, "failures": 0, "calls": 0, "tokens": 0, "dollars": 0.0}
 
 
-def study_pots(setup: StudySetup, *, size: Annotated[int, Field(ge=1)] = 3) -> Findings:
+def study_pots(setup: StudySetup, *, size: Annotated[int, Field(ge=1)] = 3) -> StudyFindings:
     """Look into pots.
 
     Args:

@@ -66,6 +66,7 @@ MENDED = {
     "personal.py": "candidates are compared again, one by one",
     "calibration.py": "runs that are over are analysed",
     "posterior.py": "runs that are over are analysed",
+    "verdict.py": "runs that are over are analysed",
     "fitting.py": "what is fitted is written to a file, by whose numbers all processors decide alike",
 }
 """File → why the products in it change nothing."""

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.cli.app import app
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.findings import Findings
-from mesa_llm.experiments.runs.study import StudySetup, estimate_study, find_study
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, estimate_study, find_study
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.replies import call
 from mesa_llm.registry import find_model
@@ -31,7 +30,7 @@ from mesa_llm_models.shachi.worlds import lagged_correlation, study_worlds
 from tests.faulty_server import FaultyServer
 
 
-def frame(findings: Findings, index: int = 0) -> Any:
+def frame(findings: StudyFindings, index: int = 0) -> Any:
     return findings.tables[index].frame()
 
 
@@ -97,7 +96,7 @@ def test_planted_shifts_are_found_with_their_direction_and_no_others() -> None:
 
 
 def test_a_study_of_memory_goes_on_in_a_folder_that_was_moved(tmp_path) -> None:
-    def study(folder: str) -> Findings:
+    def study(folder: str) -> StudyFindings:
         parameters = {"biases": ["LossAversion"], "n_agents": 2, "n_tests": 1}
         setup = StudySetup([1], tmp_path / folder, llm="random", parameters=parameters)
         return study_memory(setup, people=2, months=1)

@@ -11,9 +11,16 @@ cross-validation prefers them. A number is a line in the facts with the recorded
 regression trees, Meinshausen 2006). Texts are left to a language model.
 """
 
+from typing import TYPE_CHECKING
+
 import lazy_loader
 
 from mesa_llm.errors import require_extra
+
+if TYPE_CHECKING:
+    from mesa_llm.experiments.distillation.recorded import RecordedChoice as RecordedChoice
+    from mesa_llm.experiments.distillation.recorded import RecordedChoices as RecordedChoices
+    from mesa_llm.experiments.distillation.runs import distill as distill
 
 require_extra("analysis", "distillation")
 __getattr__, __dir__, __all__ = lazy_loader.attach(

@@ -133,8 +133,8 @@ class Run(Job[Row]):
         if not isinstance(row, dict) or row.get("error") or not row.get("series", {}).keys() >= set(self.series):
             return None
         is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
-        asks_again = self.options.get("ask_again") or (self.options.get("retry_failures") and row.get("failures"))
-        if asks_again or not (is_over or row.get("max_steps") == self.steps):
+        is_retried = self.options.get("retry_failures") and row.get("failures")
+        if is_retried or not (is_over or row.get("max_steps") == self.steps):
             return None
         if fault := _row_fault(self, row):
             file = self.log.with_suffix(".json")

@@ -113,7 +113,7 @@ class Study:
     model: type[LLMModel]
     """Model whose parameters `--set` changes."""
 
-    run: Callable[..., Findings]
+    run: Callable[..., StudyFindings]
     """Runs the study. Takes a `StudySetup`, and the options of this study by keyword."""
 
     n_seeds: int = N_SEEDS

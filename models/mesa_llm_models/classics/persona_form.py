@@ -16,7 +16,7 @@ from scipy import stats
 
 from mesa_llm import AgentDesign
 from mesa_llm.engine.presentation import PersonaForm, Presentation
-from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells
+from mesa_llm.experiments.findings import Table, Value, estimate_cells
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import compare, mean_estimate
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
@@ -42,7 +42,7 @@ Source:
 MEASURE = "guests_cooperation"
 
 
-def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)] = 10) -> Findings:
+def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)] = 10) -> StudyFindings:
     """Let two players with the same persona play, in each form with each seed, and compare their cooperation.
 
     Args:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from mesa_llm.experiments.findings import Findings, Table
+from mesa_llm.experiments.findings import Table
 from mesa_llm.experiments.runs.arms import ArmRun, cost_of
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm_models.classics.charts import twins_figure
@@ -31,7 +31,7 @@ class Twins:
         """The question of the study."""
         return f"What does a language model change, compared with its rule twin? ({self.classic.label})"
 
-    def run(self, setup: StudySetup) -> Findings:
+    def run(self, setup: StudySetup) -> StudyFindings:
         """Replay the recorded run, and run its twin for as many steps.
 
         Args:

@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import Field
 
 from mesa_llm import LLMModel
-from mesa_llm.experiments.findings import Findings, Table
+from mesa_llm.experiments.findings import Table
 from mesa_llm.experiments.runs.arms import ArmJob, ArmRun, Results, cost_of, run_arms
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm_models.discussion.charts import curve_figure
@@ -70,7 +70,7 @@ def study_debate(
     *,
     rooms: Annotated[int, Field(ge=1)] = 10,
     topic: Literal["toll", "guns", "climate"] = "toll",
-) -> Findings:
+) -> StudyFindings:
     """Run rooms of the debate, and follow the attitudes of each party.
 
     Args:
@@ -90,7 +90,7 @@ def study_debate(
     return StudyFindings("debate", DEBATE, setting, cost, tables, lambda: curve_figure(points))
 
 
-def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10) -> Findings:
+def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10) -> StudyFindings:
     """Run rooms of a discussion against the clock, and measure who talks how much.
 
     Args:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mesa_llm import LLMModel
 from mesa_llm.experiments.benchmarks.scores import bootstrap
-from mesa_llm.experiments.findings import Findings, Table
+from mesa_llm.experiments.findings import Table
 from mesa_llm.experiments.runs.arms import (
     ArmFindings,
     ArmJob,
@@ -234,7 +234,7 @@ def topic_losses(name: str, spreads: Sequence[RealSpread], by_topic: Sequence[Pr
     return {who: Band(*bootstrap(np.array(rows))) for who, rows in losses.items()}
 
 
-def study_fit(setup: StudySetup, *, data: Path) -> Findings:
+def study_fit(setup: StudySetup, *, data: Path) -> StudyFindings:
     """Fit the spreading twin on half of OASIS's topics.
 
     Args:

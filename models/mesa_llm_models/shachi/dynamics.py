@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells
+from mesa_llm.experiments.findings import Table, Value, estimate_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import COVERAGE, Column, mean_estimate, with_interval
 from mesa_llm.text import counted, figure_text
@@ -77,7 +77,7 @@ class PrioritiesModel(AuctionArena):
 # -- prices
 
 
-def study_prices(setup: StudySetup) -> Findings:
+def study_prices(setup: StudySetup) -> StudyFindings:
     """Run the exchange with each seed, and show its prices beside those of the original's run.
 
     Args:
@@ -187,7 +187,7 @@ def prices_figure(paths: list[dict[Stock, list[float]]], *, is_comparable: bool)
 # -- priorities
 
 
-def study_priorities(setup: StudySetup) -> Findings:
+def study_priorities(setup: StudySetup) -> StudyFindings:
     """Run the auction with each seed, lots by falling price, and average the priorities of the lots that remain.
 
     Args:

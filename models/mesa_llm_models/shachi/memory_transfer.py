@@ -21,7 +21,7 @@ from pydantic import Field
 
 from mesa_llm import LLMModel
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.findings import Findings, Table, Value, comparison_cells
+from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.memory import SavedMemories, saved_memories
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
@@ -89,7 +89,7 @@ def study_memory(
     *,
     people: Annotated[int, Field(ge=2)] | None = 12,
     months: Annotated[int, Field(ge=1)] | None = 24,
-) -> Findings:
+) -> StudyFindings:
     """Run agents in other worlds, test them for biases with those memories, and compare with no memory and placebos.
 
     Args:

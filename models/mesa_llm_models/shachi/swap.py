@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells
+from mesa_llm.experiments.findings import Table, Value, estimate_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import (
     COVERAGE,
@@ -135,7 +135,7 @@ def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
     return pairs[np.isfinite(pairs).all(axis=1)].tolist()
 
 
-def study_swap(setup: StudySetup) -> Findings:
+def study_swap(setup: StudySetup) -> StudyFindings:
     """Run the economy with each backend and seed, and compare the lines of both laws.
 
     Args:

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLMOptions, Observation, ToolCall
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.findings import Findings, Table, Value, comparison_cells
+from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
@@ -274,7 +274,7 @@ def study_validity(
     real: Path | None = None,
     event: date | None = None,
     stock: Literal["A", "B", "both"] = "both",
-) -> Findings:
+) -> StudyFindings:
     """Run the exchange with and without the news for four trader designs, and compare with a real series.
 
     Args:

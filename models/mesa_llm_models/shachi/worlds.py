@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm.experiments.findings import Findings, Table, Value, comparison_cells
+from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import (
     N_PERMUTATIONS,
@@ -75,7 +75,7 @@ LAGS = (-2, -1, 0, 1, 2)
 """Lags of orders behind posts, in sessions; negative if orders come first."""
 
 
-def study_worlds(setup: StudySetup) -> Findings:
+def study_worlds(setup: StudySetup) -> StudyFindings:
     """Run all arms with each seed, and compare each with the exchange alone.
 
     Args:
