@@ -137,7 +137,7 @@ def _times(cost: Cost, factor: float) -> Cost:
 
 
 def runs_text(found: Any, files: str) -> str:
-    """Say how many runs an experiment made, what they cost, and where its results are.
+    """Describe how many runs an experiment made, what they cost, and where its results are.
 
     Args:
         found: Findings with `n_runs`, `n_done`, `tokens` and `dollars`.

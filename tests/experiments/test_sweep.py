@@ -332,12 +332,12 @@ print(sweep(PotModel, seeds=2, steps=1, workers={workers}, llm="rule", out="runs
 """
 
 
-@pytest.mark.parametrize(("workers", "printed", "said"), [(None, "2\n", ""), (2, "", "if __name__ == '__main__':")])
+@pytest.mark.parametrize(("workers", "printed", "error"), [(None, "2\n", ""), (2, "", "if __name__ == '__main__':")])
 def test_a_script_without_a_guard_makes_its_runs_itself_or_says_why_not(
-    tmp_path: Path, workers: int | None, printed: str, said: str
+    tmp_path: Path, workers: int | None, printed: str, error: str
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED.format(workers=workers))
     done = run(str(script), cwd=tmp_path)
     assert (done.out, done.returncode) == (printed, int(not printed))
-    assert said in done.err
+    assert error in done.err

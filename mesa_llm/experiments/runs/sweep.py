@@ -32,7 +32,7 @@ from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, Mes
 from mesa_llm.experiments.findings import Arms, Findings, Table, Value, finite, require_measure
 from mesa_llm.experiments.runs.plain import plain_parameters
 from mesa_llm.experiments.runs.run import LAST, NOT_LISTED, Minds, Row, Run, llm_text, unwritten_text
-from mesa_llm.experiments.runs.runner import is_importable_script, run_jobs
+from mesa_llm.experiments.runs.runner import run_jobs
 from mesa_llm.llm.shared_budget import n_workers_for
 from mesa_llm.model.cost_estimate import CAVEAT, Cost, CostEstimate, estimate_cost
 from mesa_llm.model.identity import name_of
@@ -395,8 +395,8 @@ def sweep(
     Access(**access).close()  # checks the options
     rows = {run.log: row for run in runs if (row := run.row()) is not None}
     missing = [] if dry_run else [run for run in runs if run.log not in rows]
-    if on == "processes" and workers is None and not (_is_importable(model, runs) and is_importable_script()):
-        workers = 1  # a notebook's own class, a language model that is an object, or a script without __main__
+    if on == "processes" and workers is None and not _is_importable(model, runs):
+        workers = 1  # a notebook's own class, or a language model that is an object
     is_here = on == "threads" or (on == "processes" and n_workers_for(workers, len(missing), access) == 1)
     _require_importable(model, runs, is_here=is_here)
     new_rows: list[Row] = []
