@@ -159,6 +159,9 @@ def make(archive: Path) -> None:
             (place / experiment).mkdir()
             found = json.dumps(lasting(made(place / experiment)))
             (place / f"{experiment}.json").write_text(found, encoding="utf-8")
+        for file in place.rglob("*.sqlite"):  # a model that is still open holds its last steps aside
+            with closing(sqlite3.connect(file)) as log:
+                log.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with tarfile.open(archive, "w:xz", preset=9) as packed:
             for file in sorted(place.rglob("*"), key=lambda file: (file.suffix, file.name)):
                 if file.suffix in (".sqlite", ".json", ".csv"):
