@@ -45,7 +45,7 @@ _ACTS = {
 }
 """What a class would override to change how its decisions are carried out and remembered, by name."""
 
-_OWN = frozenset({"decide", *_DEFAULTS, *_ACTS})
+_OWN = frozenset({"act", "decide", *_DEFAULTS, *_ACTS})
 """The same names, which an attribute of one agent may hide."""
 
 _OBSERVATIONS = frozenset({Observation, LazyObservation})
@@ -149,22 +149,24 @@ class RuleTwins:
                 return None
         return Decision(agent.unique_id, (call,), None, "", "rule", (), seen.label)
 
-    def outcome(self, agent: Any, decision: Decision, seen: Observation | None) -> Outcome | None:
+    def outcome(self, agent: Any, decision: Decision | Failure, seen: Observation | None) -> Outcome | None:
         """Carry out a decision of this stage to do one action, and remember it, as `LLMMixin.act` does.
 
         Args:
             agent: The agent.
-            decision: Its decision.
+            decision: Its decision, or failure.
             seen: Its observation.
 
         Returns:
             The outcome; None, before anything is done, if the decision has to be looked at more closely.
         """
-        if decision is not agent._resolved or len(decision.actions) != 1 or seen is None or seen.world:
+        if decision is not agent._resolved or type(decision) is not Decision or seen is None or seen.world:
+            return None
+        if len(decision.actions) != 1 or not self._acts_by_default or decision.by != "rule":
             return None
         call = decision.actions[0]
         found = self._actions.get(call.name)
-        if found is None or not self._acts_by_default or decision.by != "rule":
+        if found is None:
             return None
         tool, owner = found
         if tool.when is not None and not self._is_allowed(agent, tool.when, owner):

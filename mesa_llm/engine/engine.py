@@ -99,6 +99,9 @@ class Thinker(Protocol):
         ...
 
 
+Deferral = tuple[bool, AbstractContextManager[None] | None]
+"""Whether interrupts were deferred before, and the handlers that do it."""
+
 DecisionListener = Callable[[Sequence[Any], Sequence[Observation], Sequence[Decision | Failure]], None]
 """Called with agents, their observations and their decisions."""
 
@@ -144,7 +147,7 @@ class Engine:
         warn: Called with one line the first time in a run that more than half of a step's decisions fail, and about
             agents without any action.
         should_stop: Checked before each request; return True to stop.
-        is_interrupted: Whether a Ctrl-C arrived while it was deferred; see `interrupts_deferred`.
+        is_interrupted: Whether a Ctrl-C arrived while it was deferred; see `defer_interrupts`.
     """
 
     _of: ClassVar[weakref.WeakKeyDictionary[Any, Engine]] = weakref.WeakKeyDictionary()
@@ -461,7 +464,7 @@ class Engine:
 
     @contextmanager
     def interrupts_handled(self) -> Generator[None]:
-        """Install once, for a whole run, what `interrupts_deferred` would install for each of its blocks."""
+        """Install once, for a whole run, what `defer_interrupts` would install each time."""
         if self._is_handling or threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -472,24 +475,27 @@ class Engine:
         finally:
             self._is_handling = False
 
-    def interrupts_deferred(self) -> AbstractContextManager[None]:
-        """Defer a first Ctrl-C until the block is over; the caller then checks `is_interrupted`.
+    def defer_interrupts(self) -> Deferral | None:
+        """Defer a first Ctrl-C until `end_deferral`; the caller then checks `is_interrupted`.
 
         SIGTERM is deferred as well if the program handles it. Threads other than the main one are never interrupted.
+
+        Returns:
+            What `end_deferral` takes.
         """
         if threading.current_thread() is not threading.main_thread():
-            return nullcontext()
-        return Block(self._defer_interrupts, self._undefer_interrupts)
-
-    def _defer_interrupts(self) -> tuple[bool, AbstractContextManager[None] | None]:
+            return None
         was_deferring, self._is_deferring = self._is_deferring, True
         handlers = None if self._is_handling else self._own_handlers()
         if handlers is not None:
             handlers.__enter__()
         return was_deferring, handlers
 
-    def _undefer_interrupts(self, before: tuple[bool, AbstractContextManager[None] | None], _: bool) -> None:
-        was_deferring, handlers = before
+    def end_deferral(self, deferral: Deferral | None) -> None:
+        """Let Ctrl-C and SIGTERM interrupt again, as before `defer_interrupts`, which returned the deferral."""
+        if deferral is None:
+            return
+        was_deferring, handlers = deferral
         try:
             if handlers is not None:
                 handlers.__exit__(None, None, None)
@@ -695,29 +701,6 @@ def require_observation(agent: Thinker, seen: Any) -> None:
             f"options of {name!r}, which {type(agent).__name__} observes, are {values!r:.60}; give a tuple, as "
             "tuple(sorted(…)) of a set, whose order differs from run to run"
         )
-
-
-class Block(AbstractContextManager[None]):
-    """A block with something to do before and after it: several a step, where a generator takes three times as long."""
-
-    __slots__ = ("_begin", "_begun", "_end")
-
-    def __init__(self, begin: Callable[[], Any], end: Callable[[Any, bool], None]) -> None:
-        """Set what is done.
-
-        Args:
-            begin: Called at the beginning.
-            end: Called at the end with what `begin` returned, and whether the block has raised.
-        """
-        self._begin, self._end = begin, end
-
-    def __enter__(self) -> None:
-        """Begin."""
-        self._begun = self._begin()
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
-        """End."""
-        self._end(self._begun, kind is not None)
 
 
 async def _end_in_flight(in_flight: InFlight) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 
 
 class _Pauses(threading.local):
@@ -23,27 +21,29 @@ _all = [0]
 _LOCK = threading.Lock()
 
 
-@contextmanager
-def gc_paused() -> Generator[None]:
+class _Change:
+    """A block in which this thread has more or fewer blocks that pause the collector; one a step, so no generator."""
+
+    __slots__ = ("_change",)
+
+    def __init__(self, change: int) -> None:
+        self._change = change
+
+    def __enter__(self) -> None:
+        self._change = self._change if _change(self._change) else 0
+
+    def __exit__(self, *error: object) -> None:
+        _change(-self._change)
+
+
+def gc_paused() -> _Change:
     """Pause the collector in the block; if the program has disabled it itself, leave it disabled."""
-    if not _change(1):
-        yield
-        return
-    try:
-        yield
-    finally:
-        _change(-1)
+    return _Change(1)
 
 
-@contextmanager
-def gc_running() -> Generator[None]:
+def gc_running() -> _Change:
     """Let the collector run in the block if this thread has paused it, as while the thread waits for replies."""
-    pauses = _own.n
-    _change(-pauses)
-    try:
-        yield
-    finally:
-        _change(pauses)
+    return _Change(-_own.n)
 
 
 def _change(change: int) -> bool:

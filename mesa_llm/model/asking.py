@@ -17,7 +17,7 @@ from mesa_llm.agents.dialogue import Dialogue, Until
 from mesa_llm.agents.news import with_announcements
 from mesa_llm.agents.rule_stage import RuleTwins, decisions_by_rule
 from mesa_llm.engine.activation import Turn
-from mesa_llm.engine.engine import Block, Engine
+from mesa_llm.engine.engine import Engine
 from mesa_llm.engine.options import OnError
 from mesa_llm.engine.setup import require_minds, require_rules
 from mesa_llm.errors import ConfigError, Stopped, ToolError
@@ -346,11 +346,16 @@ class AskingModel(ResumableModel):
         """Let agents act in order, and record the outcomes."""
         results: list[list[Outcome]] = []
         now, living, last_outcomes, add = self.now, self.agents, self.last_outcomes, self.runlog.add
+        twins = {kind: twin for kind, twin in self._twins.items() if kind.act is LLMMixin.act}
         was_carrying_out, self._is_carrying_out = self._is_carrying_out, True
         try:
             for agent, observation, decision in zip(agents, observations, decisions, strict=True):
-                is_alive = agent in living  # agents that acted before it may have removed it
-                outcomes = agent.act(decision, observation) if is_alive else []
+                if agent not in living:  # agents that acted before it may have removed it
+                    outcomes: list[Outcome] = []
+                else:
+                    twin = twins.get(type(agent))
+                    outcome = twin and twin.outcome(agent, decision, observation)
+                    outcomes = [outcome] if outcome else agent.act(decision, observation)
                 agent_id = agent.unique_id
                 self._acted[agent_id] = agent
                 self.last_decisions[agent_id] = decision
@@ -380,26 +385,7 @@ class AskingModel(ResumableModel):
 
     def _writing(self) -> AbstractContextManager[None]:
         """Mark a block that writes to the model, which must not be stopped, since its changes cannot be undone."""
-        return Block(self._begin_writing, self._end_writing)
-
-    def _begin_writing(self) -> tuple[bool, AbstractContextManager[None]]:
-        was_writing, self._is_writing = self._is_writing, True
-        try:
-            deferral = self.engine.interrupts_deferred()
-            deferral.__enter__()
-        except BaseException:
-            self._is_writing = self._in_step
-            raise
-        return was_writing, deferral
-
-    def _end_writing(self, before: tuple[bool, AbstractContextManager[None]], has_raised: bool) -> None:
-        was_writing, deferral = before
-        is_whole = False
-        try:
-            deferral.__exit__(None, None, None)
-            is_whole = not has_raised
-        finally:  # the guard of the step reads whether an error came while it was written
-            self._is_writing = was_writing if is_whole else self._in_step
+        return _Writing(self)
 
     @property
     def _is_to_stop(self) -> bool:
@@ -420,6 +406,32 @@ class AskingModel(ResumableModel):
     def refusals(self) -> Mapping[str, int]:
         """Number of refusals by the worlds so far, by action (`answer` for a typed answer), the most frequent first."""
         return dict(self._refusals.most_common())
+
+
+class _Writing(AbstractContextManager[None]):
+    """A block that writes to a model: several a step, where a generator takes three times as long."""
+
+    __slots__ = ("_deferral", "_model", "_was_writing")
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __enter__(self) -> None:
+        model = self._model
+        self._was_writing, model._is_writing = model._is_writing, True
+        try:
+            self._deferral = model.engine.defer_interrupts()
+        except BaseException:
+            model._is_writing = model._in_step
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
+        model, is_whole = self._model, False
+        try:
+            model.engine.end_deferral(self._deferral)
+            is_whole = kind is None
+        finally:  # the guard of the step reads whether an error came while it was written
+            model._is_writing = self._was_writing if is_whole else model._in_step
 
 
 def keys_of(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[Any]:

@@ -128,8 +128,9 @@ class StagedModel(AskingModel):
             self._is_set_up = True
 
     def _open_interval(self) -> None:
-        with self._writing():
-            self.start_interval()
+        if type(self).start_interval is not StagedModel.start_interval or "start_interval" in vars(self):
+            with self._writing():
+                self.start_interval()
 
     def start_interval(self) -> None:
         """Override to do something at the beginning of an interval, before its events and the step that ends it."""
@@ -334,7 +335,8 @@ class StagedModel(AskingModel):
             events: list[Event] = [event for world in self.ending_worlds for event in events_of(world)]
             for event in self.bridge.publish(events):
                 self.runlog.add(event, self.now)
-            self._step_usage = self.engine.usage - self._usage_before
+            usage = self.engine.usage
+            self._step_usage = Usage() if usage is self._usage_before else usage - self._usage_before
             self.step_seconds = clock.perf_counter() - self._step_start
             if self._datacollector is not None:
                 if self.now <= 2:  # what step() itself collects shows in the next step
