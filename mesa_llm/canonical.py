@@ -70,8 +70,11 @@ _NO_EXPONENT = 1e-4, 1e16
 
 
 def _are_written_alike(values: Collection[Any]) -> bool:
-    """Check whether `json` and pydantic give the same text: strings, integers, and floats without an exponent."""
+    """Check whether both give the same text: strings, integers, floats without an exponent, and lists of them."""
     kinds = set(map(type, values))
+    if list in kinds:
+        values = [part for one in values for part in (one if type(one) is list else (one,))]
+        kinds = set(map(type, values))
     if not _NUMBERS_AND_TEXTS.issuperset(kinds):
         return False
     first, end = _NO_EXPONENT

@@ -60,7 +60,10 @@ class MovesToPlaces:
             ConfigError: If this kind of agent has no cell.
         """
         here = _cell_of(self)
-        return here is not None and any(cell is not here and not cell.is_full for cell in here.connections.values())
+        for cell in () if here is None else here.connections.values():
+            if cell is not here and not cell.is_full:
+                return True
+        return False
 
     @action(when="can_move")
     def go_to(self, place: PlaceName) -> ActionResult:
