@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import MethodType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, overload
 
 from mesa.time import Priority
 
@@ -56,7 +56,23 @@ class AskingModel(ResumableModel):
         self._refusals: Counter[str] = Counter()
         self._known_kinds: set[type] = set()
 
-    def ask(self, agents: Sequence[Any], observations: Sequence[Observation] | None = None) -> list[Decision | Failure]:
+    @overload
+    def ask(
+        self,
+        agents: Sequence[Any],
+        observations: Sequence[Observation] | None = None,
+        *,
+        together: Literal[False] = ...,
+    ) -> list[Decision | Failure]: ...
+
+    @overload
+    def ask(
+        self, agents: Sequence[Any], observations: Sequence[Observation] | None = None, *, together: Literal[True]
+    ) -> list[Waking]: ...
+
+    def ask(
+        self, agents: Sequence[Any], observations: Sequence[Observation] | None = None, *, together: bool = False
+    ) -> list[Decision | Failure] | list[Waking]:
         """Let agents decide together and carry out their decisions in order, anywhere in a run.
 
         It works in the hooks of a step, inside an action, and at the time of an event. Decisions and outcomes are
@@ -66,14 +82,21 @@ class AskingModel(ResumableModel):
         Args:
             agents: The agents.
             observations: Observation of each; None: its own `observe()`.
+            together: Ask them together with all who are asked so by other events of the same window of time
+                (`wake_window`), so that all wait once: those without an observation observe when the window ends, on
+                the same state; all decide, and then act in the order in which they were asked. One who is asked twice
+                without an observation decides once. Otherwise they decide and act now, and the next event waits.
 
         Returns:
             Decision or failure of each, in the order of the agents, as `decide` returns it; `last_outcomes` has what
-            came of them.
+            came of them. If they are asked together: their turns, which `cancel()` takes back, as of `wake`.
 
         Raises:
             ConfigError: If an agent is not an LLM agent.
         """
+        if together:
+            turns = zip(agents, observations or [None] * len(agents), strict=True)
+            return [self.wake(agent, observation=seen) for agent, seen in turns]
         self._check_agents(agents)
         seen = self._views_of([Turn(agent) for agent in agents]) if observations is None else list(observations)
         results = self.decide(agents, seen)

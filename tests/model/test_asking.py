@@ -326,6 +326,46 @@ def test_twenty_at_event_times_are_asked_at_once() -> None:
     assert (llm.n_requests, llm.most_in_flight) == (20, 20)
 
 
+class Ward(PotModel):
+    """Twenty events of one window ask one agent each; nobody else acts."""
+
+    is_together = True
+
+    def __init__(self, **options: Any) -> None:
+        LLMModel.__init__(self, activation=lambda model: [], **options)
+        self.trace: list[Any] = []
+        self.answers: list[Any] = []  # as `ask` returns them
+        for agent in reversed(Sleeper.create_agents(self, 20)):
+            self.schedule_event(lambda agent=agent: self.call_in(agent), at=1.99 - agent.unique_id / 21)
+
+    def call_in(self, agent: Any) -> None:
+        if self.is_together:
+            self.answers += self.ask([agent], together=True)
+        else:
+            self.answers += self.ask([agent])
+
+
+@pytest.mark.parametrize(("is_together", "most"), [(True, 20), (False, 1)])
+def test_events_of_one_window_that_ask_together_wait_once_and_replay(is_together, most, tmp_path) -> None:
+    kind = type("Ward", (Ward,), {"is_together": is_together})
+    llm = Together('{"action": "doze"}')
+    _, again = twice(kind, tmp_path / "run.sqlite", 2, llm=llm)
+    assert (llm.n_requests, llm.most_in_flight) == (20, most)
+    assert again.runlog.actions()["agent"].tolist() == [*range(20, 0, -1)]
+
+
+def test_the_turn_of_an_agent_that_is_asked_together_can_be_cancelled() -> None:
+    model = Ward(rng=1)
+    model.schedule_event(lambda: model.answers[-1].cancel(), at=1.995)
+    model.run_for(2)
+    assert len(model.runlog.actions()) == 19
+    own = Observation("Get up!")
+    (turn,) = model.ask([model.agents[0]], [own], together=True)
+    assert turn.observation is own
+    with pytest.raises(ConfigError, match="object has no mind"):
+        model.ask([object()], together=True)
+
+
 def test_a_time_that_has_passed_and_a_window_that_cuts_steps_are_errors() -> None:
     model = Waking(rng=1)
     model.step()
