@@ -1,40 +1,11 @@
-"""Charts and drawings of spaces as data: the browser draws them on pages, and Matplotlib everywhere else."""
+"""Charts and drawings of spaces as data: the browser draws them on pages, and Matplotlib everywhere else.
 
-from mesa_llm.charts.chart import Chart, ChartSeries
-from mesa_llm.charts.scenes import LegendEntry, SceneAgent, SpaceScene
-from mesa_llm.charts.style import (
-    COLOURS,
-    DOLLARS,
-    GREY,
-    LIGHT,
-    Figure,
-    frame,
-    headline,
-    legend_below,
-    literal,
-    marker,
-    picture_of,
-    sheet,
-    stacked,
-)
+The names are listed in `__init__.pyi`, and each is fetched from its module when it is first used. Only what draws a
+picture loads Matplotlib.
+"""
 
-__all__ = [
-    "COLOURS",
-    "DOLLARS",
-    "GREY",
-    "LIGHT",
-    "Chart",
-    "ChartSeries",
-    "Figure",
-    "LegendEntry",
-    "SceneAgent",
-    "SpaceScene",
-    "frame",
-    "headline",
-    "legend_below",
-    "literal",
-    "marker",
-    "picture_of",
-    "sheet",
-    "stacked",
-]
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

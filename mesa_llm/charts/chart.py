@@ -5,36 +5,41 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from mesa_llm.charts.style import (
-    COLOURS,
-    DOLLARS,
-    GREY,
-    LIGHT,
-    Figure,
-    legend_below,
-    literal,
-    marker,
-    picture_of,
-    sheet,
-)
+from mesa_llm.charts.palette import COLOURS, GREY, INK, LIGHT
 
-Kind = Literal["line", "area", "bar", "point", "level"]
-"""How a series is drawn; an area reaches down to zero, or to the series below it, and a level across the chart."""
+if TYPE_CHECKING:
+    from mesa_llm.charts.style import Figure
+
+Kind = Literal["line", "area", "bar", "point", "level", "moment", "cell"]
+"""How a series is drawn; an area reaches down to zero, or to the series below it, a level across the chart, and a
+moment upright at each of its places.
+
+Series of cells are the columns of a heat map, whose rows are the names of the chart.
+"""
 
 Shape = Literal["o", "D", "|"]
 """Shape of points: a disc, a diamond, or a stroke across a row of names."""
 
+ACROSS = ("level", "moment")
+"""Kinds whose values are no data."""
+
 Unit = Literal["", "dollars", "share"]
 """How values are written: as numbers, with a dollar sign, or in percent."""
+
+FEW = 12
+"""Maximum number of points of a line that are marked; a line of one point would be invisible."""
+
+EMOJI = re.compile("[\U0001f000-\U0001faff\u200d\ufe0f]")
+"""Emoji, joiners and variation selectors."""
 
 MAX_LABELS = 40
 """Maximum number of points whose labels are written beside them."""
@@ -42,11 +47,33 @@ MAX_LABELS = 40
 BAR_INCHES = 0.28
 """Height of a horizontal bar with the gap beside it, in inches."""
 
+MAX_CELL = 9
+"""Maximum number of characters of a column's name in a heat map that is not written aslant."""
+
 ROOM = 0.7
 """Maximum share of a row of names that points of several series take."""
 
 APART = 0.24
 """Maximum distance of points of two series in a row of names, as a share of its height."""
+
+
+class Interval(Protocol):
+    """An estimate with its interval."""
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        ...
+
+    @property
+    def low(self) -> float | None:
+        """Lower end; None: unknown."""
+        ...
+
+    @property
+    def high(self) -> float | None:
+        """Upper end."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +101,12 @@ class ChartSeries:
     is_dashed: bool = False
     """Whether its line is dashed."""
 
+    is_stepped: bool = False
+    """Whether its line keeps each value until the next."""
+
+    is_faint: bool = False
+    """Whether its lines or points are small and pale, as the ground on which others stand."""
+
     shape: Shape = "o"
     """Shape of its points."""
 
@@ -85,7 +118,7 @@ class ChartSeries:
     """Upper end of each value's interval, or upper side of an area or a level."""
 
     labels: Sequence[str] = ()
-    """What each bar or point is, shown when the pointer is over it; empty: nothing."""
+    """What each bar or point is, shown when the pointer is over it; empty: nothing. The text of each cell."""
 
     agents: Sequence[int] = ()
     """Mesa `unique_id` of the agent that each bar or point stands for; a click opens it. Empty: none."""
@@ -93,6 +126,18 @@ class ChartSeries:
     def __post_init__(self) -> None:
         """Copy what is given, as its owner may go on to change it, and a page draws only what differs from before."""
         copy_sequences(self, "values", "at", "colours", "low", "high", "labels", "agents")
+
+    @classmethod
+    def of(cls, estimates: Iterable[Interval | None], **fields: Any) -> Self:
+        """Return a series of estimates with their intervals.
+
+        Args:
+            estimates: The estimates in order; None where there is none.
+            **fields: Its other fields.
+        """
+        ends = [(None, None, None) if one is None else (one.value, one.low, one.high) for one in estimates]
+        values, low, high = ([end[index] for end in ends] for index in range(3))
+        return cls(values=values, low=low, high=high, **fields)
 
     @property
     def places(self) -> list[float]:
@@ -143,6 +188,9 @@ class Chart:
     end: float | None = None
     """Right end of the axis of places; None: the last place."""
 
+    is_log: bool = False
+    """Whether both axes are logarithmic, that of values only above half of `start`, so that it has a zero."""
+
     unit: Unit = ""
     """How values are written."""
 
@@ -162,8 +210,8 @@ class Chart:
     @property
     def offsets(self) -> list[float]:
         """How far the points of each series stand below the middle of a row of names, or right of it, as a share of the
-        row, so that none covers that of another series; strokes across the row stand in its middle."""
-        beside = [each for each in self.series if each.kind == "point" and each.shape != "|"]
+        row, so that none covers that of another series; strokes across the row and faint points stand in its middle."""
+        beside = [each for each in self.series if each.kind == "point" and each.shape != "|" and not each.is_faint]
         filled = [
             {place for place, value in zip(each.places, each.values, strict=True) if value is not None}
             for each in beside
@@ -192,6 +240,7 @@ class Chart:
             "high": self.high,
             "start": self.start,
             "end": self.end,
+            "isLog": self.is_log,
             "unit": self.unit,
             "hasValues": self.has_values,
             "note": self.note,
@@ -202,6 +251,8 @@ class Chart:
                     "colour": each.colour,
                     "colours": list(each.colours),
                     "isDashed": each.is_dashed,
+                    "isStepped": each.is_stepped,
+                    "isFaint": each.is_faint,
                     "shape": each.shape,
                     "offset": offset,
                     "points": list(zip(_finite(each.places), _finite(each.values), strict=True)),
@@ -222,7 +273,7 @@ class Chart:
         columns: list[tuple[str, dict[tuple[float, int], float | None]]] = []
         for each in self.series:
             name = each.name or self.y or self.title
-            if each.kind != "level":
+            if each.kind not in ACROSS:
                 columns.append((name, _by_place(each, each.values)))
             if each.kind in ("line", "point") and any(end is not None for end in each.low):
                 columns += [
@@ -237,12 +288,18 @@ class Chart:
             writer.writerow([label, *("" if value is None else value for value in values)])
         return file.getvalue()
 
-    def figure(self) -> Figure:
-        """Draw the chart as a Matplotlib figure."""
+    @property
+    def height(self) -> float:
+        """Height of its picture, in inches."""
         rows = len(self.names) if self.is_horizontal else 0
         beside = {offset for each, offset in zip(self.series, self.offsets, strict=True) if each.kind == "point"}
-        height = BAR_INCHES * max(1, min(6, len(beside)) / 2)
-        figure, axes = sheet(literal(self.title), height=max(3.6, 1.4 + height * rows))
+        return max(3.6 if not rows else 2.2, 1.4 + BAR_INCHES * max(1, min(6, len(beside)) / 2) * rows)
+
+    def figure(self) -> Figure:
+        """Draw the chart as a Matplotlib figure."""
+        from mesa_llm.charts.style import sheet  # Matplotlib takes a second to import
+
+        figure, axes = sheet(literal(self.title), height=self.height)
         self.draw(axes)
         return figure
 
@@ -252,6 +309,13 @@ class Chart:
         Args:
             axes: The axes to draw on.
         """
+        if self.series and self.series[0].kind == "cell":
+            self._draw_cells(axes)
+            return
+        from matplotlib.ticker import MaxNLocator, PercentFormatter  # as above
+
+        from mesa_llm.charts.style import DOLLARS, legend_below
+
         below = np.zeros(len(self.names) or max((len(each.values) for each in self.series), default=0))
         for each, offset in zip(self.coloured().series, self.offsets, strict=True):
             below = _draw(axes, self, each, below, offset)
@@ -269,7 +333,9 @@ class Chart:
         if self.names:
             place_axis.set_ticks(range(len(self.names)), list(map(literal, self.names)))
         else:
-            axes.set_xlim(*self._reach())
+            start, end = self._reach()
+            axes.set_xlim(start, end)
+            place_axis.set_major_locator(MaxNLocator(integer=end - start >= 1))
         if self.unit:
             value_axis.set_major_formatter(DOLLARS if self.unit == "dollars" else PercentFormatter(1, decimals=0))
             value_axis.set_major_locator(MaxNLocator(5))
@@ -280,8 +346,29 @@ class Chart:
         if not self.has_values:
             value_axis.set_ticks([])
             self._write_labels(axes)
+        if self.is_log:
+            axes.set_xscale("log")
+            axes.set_yscale("symlog", linthresh=self._reach()[0] / 2)
         if any(each.name for each in self.series):
             legend_below(axes, min(4, len(self.series)))
+
+    def _draw_cells(self, axes: Any) -> None:
+        """Draw the columns of a heat map side by side."""
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "color": INK}
+        for index, each in enumerate(self.series):
+            colours = list(each.colours)
+            axes.barh(each.places, 1, left=index - 0.5, height=1, color=colours, edgecolor=LIGHT, linewidth=0.5)
+            for place, text in zip(each.places, each.labels, strict=True):
+                axes.text(index, place, literal(text), **look)
+        axes.grid(visible=False)
+        axes.set_xlim(-0.5, len(self.series) - 0.5)
+        axes.set_ylim(len(self.names) - 0.5, -0.5)
+        is_long = max((len(each.name) for each in self.series), default=0) > MAX_CELL
+        turn: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+        axes.set_xticks(range(len(self.series)), [literal(each.name) for each in self.series], **turn)
+        axes.set_yticks(range(len(self.names)), list(map(literal, self.names)))
+        axes.set_xlabel(literal(self.y), color=GREY)
+        axes.set_ylabel(literal(self.x), color=GREY)
 
     def _write_labels(self, axes: Any) -> None:
         for each in self.series:
@@ -290,9 +377,10 @@ class Chart:
                     axes.annotate(literal(label), (place, value), (6, 0), textcoords="offset points", va="center")
 
     def _reach(self) -> tuple[float, float]:
-        places = [place for each in self.series if each.kind != "level" for place in each.places]
-        start = min(places, default=0.0) if self.start is None else self.start
-        end = max(places, default=1.0) if self.end is None else self.end
+        places = [place for each in self.series if each.kind not in ACROSS for place in each.places]
+        room = 0.6 if any(each.kind == "bar" for each in self.series) else 0.0  # the first and the last bar are whole
+        start = min(places, default=0.0) - room if self.start is None else self.start
+        end = max(places, default=1.0) + room if self.end is None else self.end
         return start, max(end, start + 1) if self.end is None else end
 
     def _limit(self, limit: Any, interval: Sequence[float]) -> None:
@@ -303,6 +391,8 @@ class Chart:
         limit(low, high)
 
     def _repr_png_(self) -> bytes:
+        from mesa_llm.charts.style import picture_of  # as above
+
         return picture_of(self.figure())
 
 
@@ -318,6 +408,29 @@ def copy_sequences(record: object, *names: str) -> None:
         if type(given) is not tuple:
             values: Any = given.values() if isinstance(given, Mapping) else given
             object.__setattr__(record, name, values.tolist() if isinstance(values, np.ndarray) else list(values))
+
+
+def literal(text: str) -> str:
+    """Escape a text for Matplotlib, which typesets formulas between dollar signs; emoji are removed.
+
+    Args:
+        text: A text from elsewhere, such as a name; one that has only emoji is kept.
+    """
+    return (without_emoji(text) or text).replace("$", r"\$")
+
+
+def without_emoji(text: str) -> str:
+    """Remove the emoji from a text, as Matplotlib's fonts have none.
+
+    Args:
+        text: A text from elsewhere, such as a name.
+    """
+    return " ".join(EMOJI.sub(" ", text).split()) if EMOJI.search(text) else text
+
+
+def marker(values: Sequence[Any]) -> str:
+    """Return the marker of a line: points are marked if they are few, as a line of one point is invisible."""
+    return "o" if len(values) <= FEW else ""
 
 
 def _finite(values: Iterable[float | None]) -> list[float | None]:
@@ -352,6 +465,9 @@ def _draw(axes: Any, chart: Chart, series: ChartSeries, below: Any, offset: floa
             axes.bar(places, values, bottom=base, color=colours, label=label)
         case "area":
             lower, upper = (low, high) if series.low else (base, base + values)
+            if len(places) == 1:  # an area needs two points
+                places, lower, upper = ([*one, *one] for one in (places, np.broadcast_to(lower, 1), upper))
+                places = [places[0], places[0] + 1]
             axes.fill_between(places, lower, upper, color=series.colour, alpha=0.85, linewidth=0, label=label)
         case "point":
             _draw_points(axes, chart, series, (places + offset, values, low, high), label)
@@ -360,12 +476,19 @@ def _draw(axes: Any, chart: Chart, series: ChartSeries, below: Any, offset: floa
             if series.low:
                 span(low[0], high[0], color=series.colour, alpha=0.15, linewidth=0, label=label)
             for value in values:
-                line(value, color=series.colour, lw=1.2, ls="--" if series.is_dashed else "-", label="_")
-        case "line":
-            style = "--" if series.is_dashed else "-"
-            axes.plot(
-                places, values, style, color=series.colour, lw=2.2, marker=marker(series.values), ms=5, label=label
-            )
+                name = "_" if series.low else label
+                line(value, color=series.colour, lw=1.2, ls="--" if series.is_dashed else "-", label=name)
+        case "moment":
+            for place in places:
+                axes.axvline(place, color=series.colour, lw=1.2, ls=":", label="_")
+        case "line" | "cell":
+            look: dict[str, Any] = {"lw": 0.9, "ms": 3, "alpha": 0.45} if series.is_faint else {"lw": 2.2, "ms": 5}
+            look |= {
+                "ls": "--" if series.is_dashed else "-",
+                "marker": "" if series.is_stepped else marker(series.values),
+            }
+            look["drawstyle"] = "steps-post" if series.is_stepped else "default"
+            axes.plot(places, values, color=series.colour, label=label, **look)
     if series.low and series.kind == "line":
         axes.fill_between(places, low, high, color=series.colour, alpha=0.15, linewidth=0)
     if chart.is_stacked and series.kind in ("bar", "area"):
@@ -382,6 +505,7 @@ def _draw_points(axes: Any, chart: Chart, series: ChartSeries, numbers: Sequence
         strokes = axes.hlines if chart.is_horizontal else axes.vlines
         strokes(places, low, high, color=list(series.colours) or series.colour, lw=1.8)
     look: dict[str, Any] = {"s": min(60, 6000 / max(1, len(values))), "marker": series.shape}
+    look |= {"s": 20, "alpha": 0.35, "linewidths": 0} if series.is_faint else {}
     look["clip_on"] = not chart.names  # a point at the edge is whole
     if is_stroke:
         look = {"s": 150, "linewidths": 2, "marker": "|" if chart.is_horizontal else "_"}

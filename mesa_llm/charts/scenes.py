@@ -6,20 +6,16 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from matplotlib.collections import LineCollection, PathCollection, PolyCollection
-from matplotlib.lines import Line2D
-from matplotlib.markers import MarkerStyle
-from matplotlib.path import Path
-from matplotlib.patheffects import withStroke
-from matplotlib.transforms import Affine2D
+from mesa_llm.charts.chart import copy_sequences, literal, without_emoji
+from mesa_llm.charts.palette import COLOURS, GREY, LIGHT, PALE
 
-from mesa_llm.charts.chart import copy_sequences
-from mesa_llm.charts.style import COLOURS, GREY, LIGHT, MAX_LINE, Figure, literal, picture_of, short_name
+if TYPE_CHECKING:
+    from mesa_llm.charts.style import Figure
 
-TIE, NEW_TIE = "#94a3b8", COLOURS[2]
-"""Colours of ties, and of those that are new."""
+NEW_TIE = COLOURS[2]
+"""Colour of ties that are new."""
 
 
 MAX_NAMES = 40
@@ -160,11 +156,17 @@ class SpaceScene:
         Args:
             axes: The axes to draw on.
         """
+        from matplotlib.collections import LineCollection, PathCollection, PolyCollection
+        from matplotlib.lines import Line2D
+        from matplotlib.transforms import Affine2D
+
+        from mesa_llm.charts.style import MAX_LINE  # Matplotlib takes a second to import
+
         if self.cells:
             faces = list(self.fills) or ["none"] * len(self.cells)
             look: dict[str, Any] = {"edgecolors": LIGHT, "linewidths": 0.5, "zorder": 0}
             axes.add_collection(PolyCollection(self.corners, facecolors=[face or "none" for face in faces], **look))
-        for ties, colour, alpha in ((self.ties, TIE, 0.5), (self.new_ties, NEW_TIE, 0.8)):
+        for ties, colour, alpha in ((self.ties, PALE, 0.5), (self.new_ties, NEW_TIE, 0.8)):
             lines = [((x, y), (end_x, end_y)) for x, y, end_x, end_y in ties]
             axes.add_collection(LineCollection(lines, colors=colour, alpha=alpha, linewidths=1, zorder=1))
         for order, each in enumerate(self.agents):
@@ -198,6 +200,8 @@ class SpaceScene:
 
     def figure(self) -> Figure:
         """Draw the scene as a Matplotlib figure."""
+        from mesa_llm.charts.style import Figure  # as above
+
         figure = Figure(figsize=(6.2, 1.0 + 5.2 * min(self.height / self.width, 1.3)), layout="constrained")
         axes: Any = figure.subplots()
         self.draw(axes)
@@ -205,6 +209,8 @@ class SpaceScene:
         return figure
 
     def _repr_png_(self) -> bytes:
+        from mesa_llm.charts.style import picture_of  # as above
+
         return picture_of(self.figure())
 
 
@@ -217,6 +223,8 @@ def write_names(axes: Any, places: list[PlacedAgent]) -> None:
         axes: Matplotlib axes, with their title and limits set.
         places: Positions of the agents.
     """
+    from matplotlib.patheffects import withStroke
+
     if len(places) > MAX_NAMES:
         return
     names_at: dict[tuple[float, float], list[str]] = {}
@@ -261,8 +269,11 @@ class _Box(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _outline(shape: Any) -> Path:
+def _outline(shape: Any) -> Any:
     """Return the outline of a marker with radius 1, with y downwards."""
+    from matplotlib.markers import MarkerStyle
+    from matplotlib.transforms import Affine2D
+
     style = MarkerStyle(shape)
     return style.get_path().transformed(style.get_transform() + Affine2D().scale(2, -2))
 
@@ -278,3 +289,13 @@ def outline_text(shape: Any) -> str:
         return ""
     polygons: Any = _outline(shape).to_polygons()
     return "".join("M" + "L".join(f"{x:.3g} {y:.3g}" for x, y in polygon) + "Z" for polygon in polygons)
+
+
+def short_name(agent: Any) -> str:
+    """Return the label of an agent in a drawing: its name, or its id.
+
+    Args:
+        agent: The agent.
+    """
+    name = without_emoji(getattr(getattr(agent, "config", None), "name", "")) or str(agent.unique_id)
+    return literal(name if len(name) <= 18 else f"{name[:17]}…")

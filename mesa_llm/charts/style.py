@@ -1,68 +1,26 @@
-"""Style of figures: colours, frames and legends; an empty plot over steps, and stacked areas."""
+"""Style of Matplotlib figures: frames, legends, files."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from colorsys import hls_to_rgb, rgb_to_hls
 from io import BytesIO
-from types import MappingProxyType
 from typing import Any
 
 import matplotlib.figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-GREY = "#475569"
-"""Colour of axes, titles and what is not in question."""
+from mesa_llm.charts.palette import COLOURS, GREY, LIGHT
 
-LIGHT = "#e2e8f0"
-"""Colour of grid lines."""
-
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#a3527f", "#a50026", "#2a8cc4", "#b87800", "#475569")
-"""Colours that also colour-blind people can tell apart, with a contrast of at least 3:1 on white.
-
-Source:
-    Okabe and Ito (2008), Color Universal Design; some darkened.
-"""
-
-DARK_COLOURS = ("#56b4e9", "#f5913e", "#2fc08f", "#e39ac4", "#ff8a94", "#a6dcff", "#f0b429", "#cbd5e1")
-"""The same colours in order for dark pages."""
-
-DARK_OF: Mapping[str, str] = MappingProxyType(dict(zip(COLOURS, DARK_COLOURS, strict=True)))
-"""Colour on a light page → its colour on a dark one."""
-
-DARKEST = 0.6
-"""Minimum lightness of any other colour on a dark page, from 0, black, to 1, white."""
-
-DOLLARS = StrMethodFormatter("${x:,.0f}")
-
-FEW = 12
-"""Maximum number of points of a line that are marked; a line of one point would be invisible."""
+DOLLARS = FuncFormatter(lambda amount, _: f"${amount:,.2f}".removesuffix(".00").replace("$-", "−$"))
+"""Formatter of an axis: with cents only where there are any."""
 
 MAX_LINE = 48
 """Maximum number of characters in a one-line legend."""
 
-EMOJI = re.compile("[\U0001f000-\U0001faff\u200d\ufe0f]")
-"""Emoji, joiners and variation selectors."""
-
 LABELS_HEIGHT = 0.42
 """Height of the axis labels between plot and legend, in inches."""
-
-
-def dark_of(colour: str) -> str:
-    """Return a colour of a light page as it is on a dark one: black and dark colours turn light.
-
-    Args:
-        colour: The colour, as `#rrggbb`.
-    """
-    hue, lightness, saturation = rgb_to_hls(*to_rgb(colour))
-    is_dark = lightness < DARKEST
-    return DARK_OF.get(colour) or (
-        to_hex(hls_to_rgb(hue, max(1 - lightness, DARKEST + 0.1), saturation)) if is_dark else colour
-    )
 
 
 class Figure(matplotlib.figure.Figure):
@@ -145,29 +103,6 @@ def headline(figure: Figure, title: str) -> None:
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=GREY)
 
 
-def literal(text: str) -> str:
-    """Escape a text for Matplotlib, which typesets formulas between dollar signs; emoji are removed.
-
-    Args:
-        text: A text from elsewhere, such as a name; one that has only emoji is kept.
-    """
-    return (without_emoji(text) or text).replace("$", r"\$")
-
-
-def without_emoji(text: str) -> str:
-    """Remove the emoji from a text, as Matplotlib's fonts have none.
-
-    Args:
-        text: A text from elsewhere, such as a name.
-    """
-    return " ".join(EMOJI.sub(" ", text).split()) if EMOJI.search(text) else text
-
-
-def marker(values: Sequence[Any]) -> str:
-    """Return the marker of a line: points are marked if they are few, as a line of one point is invisible."""
-    return "o" if len(values) <= FEW else ""
-
-
 def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[str] = COLOURS) -> Figure:
     """Plot the parts of a sum of dollars as stacked areas over steps.
 
@@ -225,13 +160,3 @@ def legend_below(axes: Any, columns: int) -> None:
         handlelength=1.3,
         columnspacing=1.2,
     )
-
-
-def short_name(agent: Any) -> str:
-    """Return the label of an agent in a drawing: its name, or its id.
-
-    Args:
-        agent: The agent.
-    """
-    name = without_emoji(getattr(getattr(agent, "config", None), "name", "")) or str(agent.unique_id)
-    return literal(name if len(name) <= 18 else f"{name[:17]}…")

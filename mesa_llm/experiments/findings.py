@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import jinja2
 from markupsafe import Markup
 
+from mesa_llm.charts.panels import data_url
 from mesa_llm.errors import ConfigError
 from mesa_llm.statistics import Comparison, Estimate, compare, correct
 from mesa_llm.text import figure_text, suggestion, table
@@ -23,6 +24,8 @@ from mesa_llm.text import figure_text, suggestion, table
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from mesa_llm.charts import Drawn
 
 MIN_RUNS = 4
 """Minimum number of runs, or of pairs of runs, of which an interval is given."""
@@ -161,18 +164,13 @@ class Findings:
         blocks = ["\n".join([self.title, *self.lead]), *("\n".join(one.lines()) for one in self.parts())]
         return "\n\n".join(filter(None, blocks))
 
-    def figures(self) -> Sequence[Figure]:
-        """Return the figures of its page."""
+    def charts(self) -> Sequence[Drawn]:
+        """Return the charts of its page."""
         return []
 
     def fragment(self) -> str:
         """Return the findings as a fragment of an HTML page."""
-        figures = self.figures()
-        if figures:
-            from mesa_llm.experiments.charts import picture  # as above
-
-            return rendered("findings.html", findings=self, plots=[picture(figure) for figure in figures])
-        return rendered("findings.html", findings=self, plots=[])
+        return rendered("findings.html", findings=self, plots=[data_url(chart) for chart in self.charts()])
 
     def page(self) -> str:
         """Return a self-contained HTML page."""

@@ -11,11 +11,12 @@ from typing import Any, get_args
 import pytest
 
 from mesa_llm import ConfigError, Failure, ScriptedLLM, ToolCall
+from mesa_llm.charts import Chart
 from mesa_llm.experiments.runs.study import StudySetup
 from mesa_llm.viz import markup
 from mesa_llm_models.discussion.agents import attitude_after
 from mesa_llm_models.discussion.app import CHAT, chat_items
-from mesa_llm_models.discussion.charts import talk_figure
+from mesa_llm_models.discussion.charts import talk_chart
 from mesa_llm_models.discussion.config import plan_of, read_plan
 from mesa_llm_models.discussion.config.plan import MANNERS
 from mesa_llm_models.discussion.model import DiscussionModel
@@ -585,7 +586,7 @@ def test_every_way_to_speak_ends_by_itself(discussion, llm, manner, rules) -> No
 
 
 def test_times_called_on_are_drawn_in_whole_numbers_from_zero_before_anybody_is() -> None:
-    axes = talk_figure(DiscussionModel(rng=1)).axes[0]
+    axes = talk_chart(DiscussionModel(rng=1)).figure().axes[0]
     assert axes.get_xlim()[0] == 0
     assert {float(tick).is_integer() for tick in axes.get_xticks()} == {True}
 
@@ -595,5 +596,6 @@ def test_the_parties_of_every_debate_start_apart_and_its_page_shows_how_they_mov
     findings = study_debate(StudySetup([1], tmp_path), rooms=2, topic=topic)
     starts: list[Any] = [row["first"] for row in findings.tables[1].rows]
     assert starts[0] > 6 > 4 > starts[1]
-    assert findings.draw is not None
-    assert findings.draw().axes[0].get_xlabel() == "messages so far"
+    (chart,) = findings.charts()
+    assert isinstance(chart, Chart)
+    assert chart.x == "messages so far"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 from importlib import resources
@@ -12,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
 from mesa_llm import AgentDesign, BudgetExceeded, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
 from mesa_llm.errors import ServerError
@@ -321,31 +321,31 @@ def test_the_story_quotes_a_thought() -> None:
 @pytest.mark.parametrize("months", [0, 1, 12, 25, 60])
 def test_everything_can_be_drawn_at_any_time(months) -> None:
     model = run(months, n_agents=3)
-    axes = Figure().subplots(2, 4).ravel()
-    charts.draw_prices(axes[0], collected(model))
-    charts.draw_unemployment(axes[1], collected(model), model.years)
-    charts.draw_output(axes[2], collected(model))
-    charts.draw_phillips(axes[3], model.years)
-    charts.draw_okun(axes[4], model.years)
-    charts.draw_okun(axes[5], model.years, nominal=True)
-    charts.draw_savings(axes[6], model.world.household_table())
-    axes[0].get_figure().canvas.draw()
+    for chart in (
+        charts.prices_chart(collected(model)),
+        charts.unemployment_chart(collected(model), model.years),
+        charts.output_chart(collected(model)),
+        charts.phillips_chart(model.years),
+        charts.okun_chart(model.years),
+        charts.okun_chart(model.years, nominal=True),
+        charts.savings_chart(model.world.household_table()),
+    ):
+        assert chart._repr_png_().startswith(b"\x89PNG")
+        json.dumps(chart.data(), allow_nan=False)
 
 
 @pytest.mark.parametrize(("months", "unit", "last"), [(0, "month", 0), (5, "month", 5), (60, "year", 5)])
 def test_prices_are_drawn_from_the_start_over_whole_months_or_years(months, unit, last) -> None:
-    axes = Figure().subplots()
-    charts.draw_prices(axes, collected(run(months, n_agents=3)))
-    price = np.asarray(axes.lines[0].get_xdata())
-    assert (axes.get_xlabel(), price[0], price[-1], len(price)) == (unit, 0, last, months + 1)
-    assert all(tick == int(tick) for tick in axes.get_xticks())
+    chart = charts.prices_chart(collected(run(months, n_agents=3)))
+    steps = chart.series[0].places
+    assert (chart.x, steps[0], steps[-1], len(steps)) == (unit, 0, last, months + 1)
+    assert all(tick == int(tick) for tick in chart.figure().axes[0].get_xticks())
 
 
 def test_savings_are_coloured_by_who_worked() -> None:
     model = run(1, n_agents=10, llm="random")
-    axes = Figure().subplots()
-    charts.draw_savings(axes, model.world.household_table())
-    at_work, out_of_work = (sum(bar.get_height() for bar in bars) for bars in axes.containers)
+    chart = charts.savings_chart(model.world.household_table())
+    at_work, out_of_work = (sum(each.ends) for each in chart.series)
     assert at_work == pytest.approx(sum(h.savings for h in model.households if h.is_employed))
     assert out_of_work == pytest.approx(sum(h.savings for h in model.households if not h.is_employed))
 

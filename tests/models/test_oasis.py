@@ -9,7 +9,7 @@ from mesa_llm import ScriptedLLM
 from mesa_llm.llm.scripted import call
 from mesa_llm.memory import ChatMemory
 from mesa_llm.records import Reply, Request
-from mesa_llm_models.oasis.charts import activity_figure, cascade_figure
+from mesa_llm_models.oasis.charts import activity_chart, cascade_chart
 from mesa_llm_models.oasis.herd import HerdModel
 from mesa_llm_models.oasis.model import POST, OasisModel
 from mesa_llm_models.oasis.polarisation import PolarisationModel
@@ -58,7 +58,7 @@ def test_scores_are_those_of_what_was_done() -> None:
     model.run(4)
     assert scores(model) == {"scale": 1, "depth": 0, "max_breadth": 1, "activity": pytest.approx(4 / 5 / 4)}
     assert model.n_likes == 4
-    assert [len(figure.axes) for figure in (cascade_figure(model), activity_figure(model))] == [1, 1]
+    assert [chart.series[0].name for chart in (cascade_chart(model), activity_chart(model))] == ["users (scale): 1", ""]
 
 
 @pytest.mark.parametrize("kind", [OasisModel, RumourModel, PolarisationModel, HerdModel])

@@ -17,12 +17,13 @@ import solara
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, ScriptedLLM
+from mesa_llm.charts import Panels
 from mesa_llm.cli.app import app
 from mesa_llm.experiments.runs.study import StudySetup
 from mesa_llm.llm.scripted import call
 from mesa_llm.statistics import Estimate
 from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS
-from mesa_llm_models.oasis.charts import course_figure
+from mesa_llm_models.oasis.charts import course_chart
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
 from mesa_llm_models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
 from mesa_llm_models.oasis.rumours import TOPICS, RumourModel
@@ -207,7 +208,7 @@ def test_each_study_draws_what_it_found() -> None:
     others = [one.run for one in STUDIES if one.name not in ("scale", "fit")]
     for run in (*others, small_scale.run):
         findings: Any = run(setup([1, 2], 3, **({} if run == small_scale.run else {"n_agents": 20})))
-        assert len(findings.draw().axes) == len(findings.bands) > 0
+        assert len(findings.draw().charts) == len(findings.bands) > 0
         assert json.loads(json.dumps(findings.summary(), allow_nan=False))["runs"] % 2 == 0
 
 
@@ -394,8 +395,9 @@ def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines
     errors = {who: findings.outcomes[f"NRMSE of scale (paper), {who}"].value for who in ("twin", *SEES)}
     assert min(errors, key=lambda who: errors[who]) == "twin"
     assert findings.outcomes["held out: depth, twin"].n == 99
-    assert findings.draw is not None
-    assert len(findings.draw().axes) == 3
+    (panels,) = findings.charts()
+    assert isinstance(panels, Panels)
+    assert len(panels.charts) == 3
     assert log_slope(training) == pytest.approx(LOG_SLOPE, abs=5e-5)
     assert fit_times(training) == pytest.approx((FITTED.look_minutes, FITTED.look_sigma), abs=0.005)
 
@@ -416,8 +418,9 @@ def test_parts_are_taken_out_of_the_spread_of_topics(two_topics) -> None:
     reached = {part: findings.outcomes[f"{part}: users reached, of the real ones"].value for part in TOPIC_ARMS}
     assert reached["always active"] == pytest.approx((6 + 8) / 2 / 3)
     assert reached["always active"] > reached["whole"] >= reached["no recommender"] > 0
-    assert findings.draw is not None
-    assert len(findings.draw().axes) == len(findings.bands) == 3
+    (panels,) = findings.charts()
+    assert isinstance(panels, Panels)
+    assert len(panels.charts) == len(findings.bands) == 3
 
 
 def test_several_topics_are_compared_and_the_interval_is_over_topics(two_topics) -> None:
@@ -590,10 +593,10 @@ def test_each_study_has_a_page_that_draws_a_single_run(name) -> None:
     page = PAGES[name]
     kind, measures = SHOWN[name]
     model = kind(rng=1, n_agents=12)
-    figure = course_figure(name, measures)
-    assert len(figure(model).axes) >= 1
+    draw = course_chart(name, measures)
+    assert draw(model).charts
     model.run(2)
-    assert len(figure(model).axes) >= 1
+    assert draw(model)._repr_png_().startswith(b"\x89PNG")
     assert page.kwargs["name"]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mesa_llm import LLMModel, News, ScriptedLLM, ToolCall
-from mesa_llm.charts.style import picture_of
+from mesa_llm.charts import Chart, picture_of
 from mesa_llm.model.recording import Recording
-from mesa_llm.viz.render.figures import branches_figure
+from mesa_llm.viz.render.figures import branches_chart
 from mesa_llm.viz.session.interventions import (
     MAX_BRANCHES,
     InterventionRunner,
@@ -27,11 +27,12 @@ NEWS = News(text="Pay up.")
 
 def curves(model: LLMModel, desk: InterventionRunner) -> tuple[list[Any], list[Any]]:
     """Return the curves of the run and its branches, and those of the differences; others are no data."""
-    above, below = branches_figure("coins", desk.branches)(model).axes
-    curves = [
-        [np.asarray(line.get_ydata()) for line in axes.lines if line.get_marker() == "."] for axes in (above, below)
-    ]
-    return curves[0], curves[1]
+    above, below = (
+        [np.array(each.values) for each in chart.series if each.kind == "line"]
+        for chart in branches_chart("coins", desk.branches)(model).charts
+        if isinstance(chart, Chart)
+    )
+    return above, below
 
 
 def test_a_branch_leaves_the_run_as_it_is_and_is_drawn_beside_it() -> None:
@@ -113,6 +114,6 @@ def test_dollar_signs_in_news_are_drawn_as_they_stand() -> None:
     model, desk = PotModel(2, rng=1), InterventionRunner()
     model.step()
     desk.branch(model, News(text=r"From $\x to $6_"), 1)
-    figure = branches_figure("coins", finished(desk).branches)(model)
+    figure = branches_chart("coins", finished(desk).branches)(model).figure()
     picture_of(figure)
-    assert r"\$\x to \$6_" in figure.legends[0].get_texts()[1].get_text()
+    assert r"\$\x to \$6_" in figure.axes[0].get_legend().get_texts()[1].get_text()

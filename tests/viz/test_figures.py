@@ -22,15 +22,16 @@ from mesa.discrete_space import FixedAgent, OrthogonalMooreGrid
 from mesa.visualization.components import PropertyLayerStyle
 from PIL import Image
 
-from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.chart import Chart, ChartSeries, literal
+from mesa_llm.charts.palette import COLOURS, dark_of
+from mesa_llm.charts.panels import Panels
 from mesa_llm.charts.scenes import SpaceScene
-from mesa_llm.charts.style import COLOURS, Figure, dark_of, literal, picture_of
+from mesa_llm.charts.style import Figure, picture_of
 from mesa_llm.registry import find_models
 from mesa_llm.viz.components.plots import LIBRARY
 from mesa_llm.viz.components.space import has_space, is_scene, plain_renderer, portray, redraw, rendered, scene_of
 from mesa_llm.viz.render.figures import cost_charts, enlarge, measure_chart, measure_text, numbers_of
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.render.matplotlib_charts import charts_in
 from mesa_llm.viz.render.network import lay_out, network_scene, spots_on
 from tests.browser.apps.village import Village
 from tests.processes import run
@@ -303,11 +304,11 @@ def test_every_number_that_a_model_collects_is_drawn_and_all_that_its_page_draws
         json.dumps(chart.data(), allow_nan=False)
         assert chart.table()
     for draw in drawings_of(entry):
-        what = draw(model)
-        charts = charts_in(what) if isinstance(what, PlainFigure) else [what]
-        assert charts, f"{draw.__name__} is a picture on the page"
-        for chart in charts:
-            assert not isinstance(chart, Chart) or json.dumps(chart.data(), allow_nan=False)
+        drawn = draw(model)
+        assert isinstance(drawn, Chart | SpaceScene | Panels), f"{draw.__name__} is a picture on the page"
+        for one in drawn.charts if isinstance(drawn, Panels) else [drawn]:
+            assert not isinstance(one, Chart) or json.dumps(one.data(), allow_nan=False)
+        assert picture_of(drawn.figure()).startswith(PNG)
 
 
 @pytest.mark.parametrize("given", [list, np.array, pd.Series, lambda values: dict(enumerate(values))])

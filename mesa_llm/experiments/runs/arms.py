@@ -27,7 +27,7 @@ from mesa_llm.statistics import Estimate
 from mesa_llm.text import none_succeeded
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from mesa_llm.charts import Drawn
 
 type FloatArray = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Band:
 type Bands = Mapping[str, Mapping[str, Band]]
 """Arm → measure → its values over the steps."""
 
-type Draw = Callable[[str, Bands, int], Figure]
+type Draw = Callable[[str, Bands, int], Drawn]
 """Draws the figure from the name of a study, the bands of its arms, and the number of seeds."""
 
 

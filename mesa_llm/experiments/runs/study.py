@@ -49,7 +49,8 @@ from mesa_llm.text import counted, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+
+    from mesa_llm.charts import Drawn
 
 N_SEEDS = 20
 """Default number of seeds of a study."""
@@ -361,7 +362,7 @@ class StudyFindings(Findings):
     tables: Sequence[Table]
     """Its tables, the main one first."""
 
-    draw: Callable[[], Figure] | None = None
+    draw: Callable[[], Drawn] | None = None
     """Draws its figure; None for no figure."""
 
     caveat: str = ""
@@ -386,8 +387,8 @@ class StudyFindings(Findings):
         """Return its tables."""
         return self.tables
 
-    def figures(self) -> list[Figure]:
-        """Return its figure, if it has one."""
+    def charts(self) -> list[Drawn]:
+        """Return its chart, if it has one."""
         return [] if self.draw is None else [self.draw()]
 
     def summary(self) -> dict[str, Any]:

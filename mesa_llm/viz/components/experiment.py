@@ -11,7 +11,8 @@ from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
 from mesa_llm.charts.chart import Chart, ChartSeries
-from mesa_llm.charts.style import GREY, picture_of
+from mesa_llm.charts.palette import GREY
+from mesa_llm.charts.style import picture_of
 from mesa_llm.experiments.audits.findings import CHANGE_COLOURS
 from mesa_llm.text import counted, figure_text
 from mesa_llm.viz.components.markup import Markup

@@ -18,7 +18,7 @@ from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
-from mesa_llm.viz.render.figures import branches_figure, numbers_of
+from mesa_llm.viz.render.figures import branches_chart, numbers_of
 from mesa_llm.viz.render.trace import Row
 from mesa_llm.viz.session.interventions import (
     BRANCH,
@@ -229,4 +229,4 @@ def _Plots(model: LLMModel, runner: InterventionRunner) -> None:
         solara.Info("The model has collected no numbers to compare.", dense=True)
         return
     solara.Select("Measure", names, value=name, on_value=choose, dense=True)
-    Plot(model, branches_figure(name, branches)).key(f"{name} of {len(branches)} branches, {runner.version}")
+    Plot(model, branches_chart(name, branches)).key(f"{name} of {len(branches)} branches, {runner.version}")

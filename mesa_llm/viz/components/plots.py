@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,10 @@ from reacton.core import Element
 from solara.core import component
 
 from mesa_llm.charts.chart import Chart
+from mesa_llm.charts.palette import dark_of
+from mesa_llm.charts.panels import Panels
 from mesa_llm.charts.scenes import SpaceScene
-from mesa_llm.charts.style import Figure, dark_of, picture_of
+from mesa_llm.charts.style import Figure, picture_of
 from mesa_llm.engine.engine import Engine
 from mesa_llm.viz.components.markup import styled
 from mesa_llm.viz.components.page_state import use_page
@@ -25,11 +27,10 @@ from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.scene import SceneView
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import Finish, cost_charts, enlarge, first_step, measure_chart, numbers_of, title_of
-from mesa_llm.viz.render.matplotlib_charts import charts_in
 from mesa_llm.viz.session.rw_lock import steady
 
-Drawn = Chart | SpaceScene | matplotlib.figure.Figure
-"""What a model may be drawn as. The browser draws charts, scenes, and figures that can be read as charts."""
+Drawn = Chart | SpaceScene | Panels | matplotlib.figure.Figure
+"""What a model may be drawn as. The browser draws charts and scenes; a figure of Matplotlib is a picture."""
 
 LIBRARY = "echarts@5.4.0/dist/echarts.min.js"
 """Apache ECharts, in the folder of the package `solara-assets` that Solara serves itself: it needs no network."""
@@ -66,9 +67,7 @@ def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) ->
 
     def file(kind: str) -> bytes:
         what = drawn()
-        if kind == "csv" and not isinstance(what, SpaceScene):
-            return (what if isinstance(what, Chart) else charts_in(what)[0]).table().encode()
-        return pictured(what, kind)
+        return what.table().encode() if kind == "csv" and isinstance(what, Chart) else pictured(what, kind)
 
     def pictured(what: Drawn, kind: str) -> bytes:
         figure = what if isinstance(what, matplotlib.figure.Figure) else what.figure()
@@ -76,25 +75,24 @@ def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) ->
             enlarge(figure)
         return picture_of(figure, kind)
 
-    def shown() -> tuple[str, SpaceScene | list[Chart], bytes]:
+    def shown() -> tuple[str, Sequence[Chart | SpaceScene], bytes]:
         what = drawn()
-        if isinstance(what, SpaceScene):
-            return what.title or "Space", what, b""
-        if isinstance(what, Chart):
-            return what.title, [what], b""
-        if charts := charts_in(what):
-            return charts[0].title, charts, b""
-        return title_of(what) or getattr(draw, "__name__", "plot"), [], pictured(what, "png")
+        if isinstance(what, matplotlib.figure.Figure):
+            return title_of(what) or getattr(draw, "__name__", "plot"), [], pictured(what, "png")
+        panels = what.charts if isinstance(what, Panels) else [what]
+        return what.title or next(filter(None, (one.title for one in panels)), "Space"), panels, b""
 
-    title, what, png = use_memo(shown, [model, moment])
-    if isinstance(what, SpaceScene):
-        SceneView(what, model, plot_downloads(model, title, file))
-    elif what:
-        for index, chart in enumerate(what):
-            ChartView(chart, page.inspect_agent).key(f"chart {index}")
-        Picture(title, plot_downloads(model, title, file, has_table=len(what) == 1), is_plot=True)
-    else:
-        Picture(title, plot_downloads(model, title, file), png)
+    title, panels, png = use_memo(shown, [model, moment])
+    downloads = plot_downloads(model, title, file, has_table=len(panels) == 1 and isinstance(panels[0], Chart))
+    if len(panels) == 1 and isinstance(panels[0], SpaceScene):
+        SceneView(panels[0], model, downloads)
+        return
+    for index, one in enumerate(panels):
+        if isinstance(one, SpaceScene):
+            SceneView(one, model).key(f"scene {index}")
+        else:
+            ChartView(one, page.inspect_agent).key(f"chart {index}")
+    Picture(title, downloads, png, is_plot=bool(panels))
 
 
 @solara.component_vue("chart.vue")

@@ -11,8 +11,8 @@ from mesa.discrete_space import Cell
 from reacton import use_memo, use_state
 from solara.core import component
 
-from mesa_llm.charts.scenes import MAX_NAMES, SpaceScene, outline_text
-from mesa_llm.charts.style import DARK_OF, short_name
+from mesa_llm.charts.palette import DARK_OF
+from mesa_llm.charts.scenes import MAX_NAMES, SpaceScene, outline_text, short_name
 from mesa_llm.text import counted
 from mesa_llm.viz.components.markup import Clickable, styled
 from mesa_llm.viz.components.page_state import use_page

@@ -20,8 +20,9 @@ from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_ref
 from solara.core import component
 
+from mesa_llm.charts.palette import COLOURS, PALE
 from mesa_llm.charts.scenes import PlacedAgent, SceneAgent, SpaceScene, write_names
-from mesa_llm.charts.style import COLOURS, picture_of
+from mesa_llm.charts.style import picture_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
@@ -76,7 +77,7 @@ def portray(agent: Any) -> AgentPortrayalStyle:
     """
     if not getattr(agent, "is_minded", False):
         is_fixed = isinstance(agent, FixedAgent)
-        colour = "#dbe3ee" if is_fixed else "#94a3b8"
+        colour = "#dbe3ee" if is_fixed else PALE
         return AgentPortrayalStyle(color=colour, size=50, edgecolors="white", zorder=2 if is_fixed else 3)
     outcomes = getattr(agent.model, "last_outcomes", {})  # plain Mesa models keep none
     is_active = bool(outcomes.get(agent.unique_id))
@@ -126,7 +127,7 @@ def plain_renderer(model: Any) -> SpaceRenderer:
     """
     renderer = SpaceRenderer(model)
     if hasattr(renderer.space, "G"):
-        lines = {"alpha": 0.35, "style": "-", "edge_color": "#94a3b8"}
+        lines = {"alpha": 0.35, "style": "-", "edge_color": PALE}
         renderer.setup_structure(node_kwargs={"node_size": 1, "alpha": 0.0}, edge_kwargs=lines)
     return renderer.setup_agents(portray if isinstance(model, LLMModel) else portray_classes())
 

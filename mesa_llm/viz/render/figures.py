@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import matplotlib.figure
 import numpy as np
 from matplotlib.colors import to_hex
-from matplotlib.ticker import MaxNLocator
 
-from mesa_llm.charts.chart import Chart, ChartSeries
-from mesa_llm.charts.style import COLOURS, FEW, GREY, Figure, frame, literal, tidy
+from mesa_llm.charts.chart import FEW, Chart, ChartSeries
+from mesa_llm.charts.palette import COLOURS, GREY, INK
+from mesa_llm.charts.panels import Panels
+from mesa_llm.charts.style import frame
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.stages import USAGE
 from mesa_llm.text import clip
@@ -292,37 +293,38 @@ class BranchRun(NamedTuple):
         return any(value != parent.get(step, value) for step, value in own.items())
 
 
-def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMModel], Figure]:
-    """Return a function that plots a measure of a run and its branches, with the differences below.
+def branches_chart(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMModel], Panels]:
+    """Return a function that draws a measure of a run and its branches, with the differences below.
 
     Args:
         name: Name of the measure.
         branches: The branches.
     """
 
-    def draw(model: LLMModel) -> Figure:
-        figure = Figure(figsize=(8, 5.2), layout="constrained")
-        above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
-        parent = parent_series(model, name, branches)
-        _line(above, parent, "#0f172a", "this run, unchanged", "-")
+    def draw(model: LLMModel) -> Panels:
+        curves = [_curve(parent_series(model, name, branches), name="this run, unchanged", colour=INK)]
+        moments: list[ChartSeries] = []
+        changes: list[ChartSeries] = []
         for run, colour in zip(branches, COLOURS, strict=False):
             own = {step: value for step, value in run.values.get(name, {}).items() if step >= run.at}
-            _line(above, own, colour, f"after step {run.at}: {literal(clip(run.title, 52))}", "--")
+            text = f"after step {run.at}: {clip(run.title, 52)}"
+            curves.append(_curve(own, name=text, colour=colour, is_dashed=True))
             same = run.parent.get(name, {})
-            _line(below, {step: value - same[step] for step, value in own.items() if step in same}, colour)
-            for axes in (above, below):
-                axes.axvline(run.at, color=colour, linewidth=0.8, alpha=0.6)
-        below.axhline(0, color=GREY, linewidth=0.8)
-        above.set_title(f"{label_of(name)}: this run and its branches", loc="left", color=GREY)
-        below.set_title("Branch minus unchanged run", loc="left", fontsize=10, color=GREY)
-        below.set_xlabel("Step", color=GREY)
-        below.xaxis.set_major_locator(MaxNLocator(integer=True))
-        for axes in (above, below):
-            tidy(axes)
-        figure.legend(*above.get_legend_handles_labels(), loc="outside lower left", fontsize="small", frameon=False)
-        return figure
+            changes.append(_curve({step: value - same[step] for step, value in own.items() if step in same}, colour))
+            moments.append(ChartSeries(values=[None], at=[run.at], kind="moment", colour=colour))
+        steps = [place for each in curves for place in each.places]
+        reach: dict[str, Any] = {"start": min(steps, default=0.0), "end": max(steps, default=1.0)}
+        zero = ChartSeries(values=[0], kind="level", colour=GREY)
+        above = Chart(title=f"{label_of(name)}: this run and its branches", series=[*curves, *moments], **reach)
+        below = Chart(title="Branch minus unchanged run", series=[*changes, *moments, zero], **reach)
+        return Panels(title="", charts=[above, below], columns=1)
 
     return draw
+
+
+def _curve(values: Series, colour: str, **look: Any) -> ChartSeries:
+    steps = sorted(values)
+    return ChartSeries(values=[values[step] for step in steps], at=steps, colour=colour, **look)
 
 
 def parent_series(model: LLMModel, name: str, branches: Sequence[BranchRun]) -> Series:
@@ -339,9 +341,3 @@ def parent_series(model: LLMModel, name: str, branches: Sequence[BranchRun]) -> 
     values = [] if model.datacollector is None else list(model.datacollector.model_vars.get(name, []))
     first = first_step(model, values)
     return series | {first + index: float(value) for index, value in enumerate(values) if value is not None}
-
-
-def _line(axes: Any, series: Series, colour: str, label: str = "", style: str = "-") -> None:
-    steps = sorted(series)
-    marker = "." if len(steps) <= FEW else ""
-    axes.plot(steps, [series[step] for step in steps], color=colour, linestyle=style, marker=marker, label=label or "_")

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 from matplotlib.colors import to_hex
 
+from mesa_llm.charts.palette import COLOURS
 from mesa_llm.charts.scenes import DISC_POINTS, PlacedAgent, SceneAgent, SpaceScene
-from mesa_llm.charts.style import COLOURS
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.viz.render.agents import option_label
 

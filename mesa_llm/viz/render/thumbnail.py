@@ -14,8 +14,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from mesa_llm.charts.palette import COLOURS, PALE
 from mesa_llm.charts.scenes import SceneAgent, SpaceScene, outline_text
-from mesa_llm.charts.style import COLOURS
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_model
 from mesa_llm.viz.render.figures import numbers_of
@@ -68,7 +68,7 @@ def scene_thumbnail(scene: SpaceScene) -> str:
         f"M{x * across:.1f} {y * down - top:.1f}L{to_x * across:.1f} {to_y * down - top:.1f}"
         for x, y, to_x, to_y in scene.ties
     )
-    ties = f'<path d="{lines}" stroke="#94a3b8" stroke-width="0.7" fill="none"/>' if lines else ""
+    ties = f'<path d="{lines}" stroke="{PALE}" stroke-width="0.7" fill="none"/>' if lines else ""
     agents = "".join(
         _mark(each, each.x * across, each.y * down - top, each.radius * min(across, 2 * down))
         for each in scene.agents
@@ -125,7 +125,7 @@ def _network(graph: Any) -> str:
         f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{3 + min(graph.degree(node), 12) / 3:.1f}" fill="{COLOURS[0]}"/>'
         for node, (x, y) in zip(graph, scaled, strict=True)
     )
-    return f'<path d="{ties}" stroke="#94a3b8" stroke-width="0.7" fill="none"/>{dots}'
+    return f'<path d="{ties}" stroke="{PALE}" stroke-width="0.7" fill="none"/>{dots}'
 
 
 def _moving(numbers: dict[str, list[Any]]) -> list[np.ndarray]:

@@ -12,7 +12,7 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
-from mesa_llm.charts import GREY, Chart, ChartSeries
+from mesa_llm.charts import COLOURS, GREY, PALE, Chart, ChartSeries
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import Clickable, LLMPage, drawn_by, steady
 from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
@@ -20,12 +20,6 @@ from mesa_llm_models.auction_arena.policies import TWINS
 from mesa_llm_models.auction_arena.world import Auction, BidderAccount, Bidding, BidRecord, Sale
 
 TEMPLATES = Path(__file__).parent / "templates"
-
-COLOURS = ("#2563eb", "#f97316", "#16a34a", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#475569", "#dc2626", "#65a30d")
-"""Colours of bidders, in order of creation, repeating after the last."""
-
-VALUE_COLOUR = "#7c8aa0"
-"""Colour of the true value of a lot."""
 
 WANTS = {"maximize_profit": "profit", "maximize_items": "lots"}
 """Desire → its name on the page."""
@@ -99,9 +93,7 @@ def price_chart(model: AuctionArena) -> Chart:
         colours=[colour_of(model, sale.winner) for _, sale in won if sale.winner is not None],
         labels=[f"bought by {names[sale.winner]}" for _, sale in won if sale.winner is not None],
     )
-    values = ChartSeries(
-        name="true value", values=[sale.lot.true_value for sale in sales], kind="bar", colour=VALUE_COLOUR
-    )
+    values = ChartSeries(name="true value", values=[sale.lot.true_value for sale in sales], kind="bar", colour=PALE)
     starts = [sale.lot.start for sale in sales]
     start = ChartSeries(name="first price", values=starts, kind="point", shape="|", colour=GREY)
     return Chart(

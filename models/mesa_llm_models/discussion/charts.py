@@ -6,18 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
-from mesa_llm.viz import Figure
 from mesa_llm_models.discussion.scores import choice_shares, curve
-
-
-def attitude_figure(models: Any, question: str | None = None) -> Figure:
-    """Draw how the attitudes of each party move; see `attitude_chart`.
-
-    Args:
-        models: A model, or several.
-        question: Id of the question; None: the first that is answered by number, else by choice.
-    """
-    return attitude_chart(models, question).figure()
 
 
 def attitude_chart(models: Any, question: str | None = None) -> Chart:
@@ -36,15 +25,6 @@ def attitude_chart(models: Any, question: str | None = None) -> Chart:
     if points.empty and asked is None:
         return _choice_chart(choice_shares(several, question))
     return curve_chart(points, None if asked is None else asked.scale)
-
-
-def curve_figure(points: Any) -> Figure:
-    """Draw the means of each party after each number of messages, with their intervals.
-
-    Args:
-        points: Table of `mesa_llm_models.discussion.scores.curve`.
-    """
-    return curve_chart(points).figure()
 
 
 def curve_chart(points: Any, scale: tuple[int, int] | None = None) -> Chart:
@@ -93,15 +73,6 @@ def _choice_chart(points: Any) -> Chart:
         unit="share",
         high=1,
     )
-
-
-def talk_figure(model: Any) -> Figure:
-    """Draw how often each person spoke and kept silent.
-
-    Args:
-        model: The model.
-    """
-    return talk_chart(model).figure()
 
 
 def talk_chart(model: Any) -> Chart:

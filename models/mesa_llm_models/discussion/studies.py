@@ -13,7 +13,7 @@ from mesa_llm import LLMModel
 from mesa_llm.experiments.findings import Table
 from mesa_llm.experiments.runs.arms import ArmJob, ArmRun, Results, cost_of, run_arms
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
-from mesa_llm_models.discussion.charts import curve_figure
+from mesa_llm_models.discussion.charts import curve_chart
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.scores import attitudes, curve_of, drift_of, talk_shares_of, talk_table
 
@@ -87,7 +87,7 @@ def study_debate(
         Table("From the first answer to the last", _rows(moves.reset_index()), "Means over persons and rooms."),
     ]
     setting = {**_setting(setup, rooms), "topic": topic}
-    return StudyFindings("debate", DEBATE, setting, cost, tables, lambda: curve_figure(points))
+    return StudyFindings("debate", DEBATE, setting, cost, tables, lambda: curve_chart(points))
 
 
 def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10) -> StudyFindings:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
@@ -17,17 +14,6 @@ from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
 
 OKUN = Path(__file__).parent / "templates" / "okun.html"
-
-
-def showing(draw: Callable[[Any, EconAgentModel], None]) -> Any:
-    """Return a component that draws a plot of the economy on Matplotlib axes."""
-
-    def figure_of(model: EconAgentModel) -> Figure:
-        figure = Figure(figsize=(7, 3.9))
-        draw(figure.subplots(), model)
-        return figure
-
-    return drawn_by(figure_of)
 
 
 @component
@@ -71,13 +57,13 @@ def collected(model: EconAgentModel) -> pd.DataFrame:
     return model.datacollector.get_model_vars_dataframe()
 
 
-prices = showing(lambda axes, model: charts.draw_prices(axes, collected(model)))
-unemployment = showing(lambda axes, model: charts.draw_unemployment(axes, collected(model), model.years))
-output = showing(lambda axes, model: charts.draw_output(axes, collected(model)))
-phillips = showing(lambda axes, model: charts.draw_phillips(axes, model.years))
-real_okun = showing(lambda axes, model: charts.draw_okun(axes, model.years))
-nominal_okun = showing(lambda axes, model: charts.draw_okun(axes, model.years, nominal=True))
-savings = showing(lambda axes, model: charts.draw_savings(axes, model.world.household_table()))
+prices = drawn_by(lambda model: charts.prices_chart(collected(model)))
+unemployment = drawn_by(lambda model: charts.unemployment_chart(collected(model), model.years))
+output = drawn_by(lambda model: charts.output_chart(collected(model)))
+phillips = drawn_by(lambda model: charts.phillips_chart(model.years))
+real_okun = drawn_by(lambda model: charts.okun_chart(model.years))
+nominal_okun = drawn_by(lambda model: charts.okun_chart(model.years, nominal=True))
+savings = drawn_by(lambda model: charts.savings_chart(model.world.household_table()))
 
 page = LLMPage(
     EconAgentModel,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesa_llm.viz import LLMPage, Row, drawn_by, table_of
-from mesa_llm_models.economy.charts import goods_figure, money_figure, price_figure, work_figure
+from mesa_llm_models.economy.charts import goods_chart, money_chart, price_chart, work_chart
 from mesa_llm_models.economy.model import EconomyModel
 
 
@@ -34,10 +34,10 @@ COLUMNS = ("Who", "Role", "Balance", "Workers", "Price", "Made", "Sales", "Unsol
 page = LLMPage(
     EconomyModel,
     components=[
-        drawn_by(work_figure),
-        drawn_by(price_figure),
-        drawn_by(goods_figure),
-        drawn_by(money_figure),
+        drawn_by(work_chart),
+        drawn_by(price_chart),
+        drawn_by(goods_chart),
+        drawn_by(money_chart),
         (table_of(book_cells, COLUMNS, nothing="Nobody is here.", max_rows=1000), "Data", "Books"),
     ],
     name="Economy",

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Figure
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries
 from mesa_llm.viz.render import option_label, steps_of
 from mesa_llm.viz.session.session import human_queues
 from mesa_llm_models.market.model import MarketModel
-
-
-def price_figure(model: MarketModel) -> Figure:
-    """Draw the price of YES of every question, its answer, and (dashed) the chance that nobody sees."""
-    return price_chart(model).figure()
 
 
 def price_chart(model: MarketModel) -> Chart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
-from mesa_llm_models.oasis.charts import activity_figure, cascade_figure
+from mesa_llm_models.oasis.charts import activity_chart, cascade_chart
 from mesa_llm_models.oasis.model import N_USERS, OasisModel
 from mesa_llm_models.oasis.spreading import baseline_curves
 from mesa_llm_models.social.components import (
@@ -25,8 +25,8 @@ page = LLMPage(
     model_params={**controls(OasisModel), "n_agents": N_AGENTS},
     components=[
         follow_network(),
-        drawn_by(cascade_figure),
-        drawn_by(activity_figure),
+        drawn_by(cascade_chart),
+        drawn_by(activity_chart),
         (FeedReader, FEED_TAB, "Feed"),
         (ThreadReader, FEED_TAB, "Thread"),
         (CascadeTree, CASCADE_TAB, "Cascade"),

@@ -1,54 +1,40 @@
-"""Figures of a spreading post, and of the studies."""
+"""Charts of a spreading post, and of the studies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from matplotlib.ticker import MaxNLocator
-
-from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
+from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels
 from mesa_llm.experiments.runs.arms import Band, Bands, bands_of, course, line_of
 from mesa_llm.text import counted
 from mesa_llm_models.oasis.model import OasisModel
 from mesa_llm_models.oasis.spreading import SpreadingModel
 
-LABELS = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
-"""Measure → name in the legend."""
+LABELS = {"size": "users (scale)", "breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
+"""Measure of the cascade → name in the legend."""
 
 
-def cascade_figure(model: OasisModel) -> Figure:
-    """Draw scale, max breadth and depth of the influencer's post, step by step."""
-    figure, axes = sheet("Spread of the post")
+def cascade_chart(model: OasisModel) -> Chart:
+    """Return scale, max breadth and depth of the influencer's post, step by step."""
     spread = model.cascade
     steps = spread.steps[: int(model.time) + 1]  # the step in progress has no events yet
-    curves = dict(zip(LABELS, (spread.size, spread.breadth, spread.depth), strict=True))
-    for (name, label), colour in zip(LABELS.items(), COLOURS, strict=False):
-        values = curves[name][: len(steps)]
-        axes.plot(steps, values, color=colour, lw=2.2, marker=marker(values), label=f"{label}: {values[-1]}")
-    axes.set_ylim(bottom=0)
-    axes.set_xlim(right=max(1, steps[-1]))
-    legend_below(axes, len(LABELS))
-    return figure
+    series: list[ChartSeries] = []
+    for name, label in LABELS.items():
+        values = getattr(spread, name)[: len(steps)]
+        series.append(ChartSeries(name=f"{label}: {values[-1]}", values=values, at=steps))
+    return Chart(title="Spread of the post", series=series)
 
 
-def activity_figure(model: OasisModel) -> Figure:
-    """Draw the share of active users, step by step."""
-    figure, axes = sheet("Users active in each step, %")
-    shares = [100 * share for share in model.datacollector.model_vars["activity"][1:]]
-    axes.plot(range(1, len(shares) + 1), shares, color=COLOURS[0], lw=2.2, marker=marker(shares))
-    axes.set_ylim(0, 100)
-    _none_yet(axes, shares)
-    return figure
+def activity_chart(model: OasisModel) -> Chart:
+    """Return the share of active users, step by step."""
+    shares = model.datacollector.model_vars["activity"][1:]
+    series = ChartSeries(values=shares, at=range(1, len(shares) + 1))
+    note = "" if shares else "No step yet."
+    return Chart(title="Users active in each step", series=[series], unit="share", high=1, note=note)
 
 
-def _none_yet(axes: Any, values: list[float]) -> None:
-    """Write into an empty plot that nothing has happened yet."""
-    if not values:
-        axes.text(0.5, 0.5, "no step yet", ha="center", transform=axes.transAxes, color=GREY)
-
-
-GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4], "real": "#0f172a"}
+GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4], "real": INK}
 """Name of a line → colour; other lines take the next of the palette."""
 
 TITLES = {
@@ -65,8 +51,8 @@ TITLES = {
 """Study → title, and the first part of the names of its measures."""
 
 
-def study_figure(study: str, arms: Bands, n_seeds: int) -> Figure:
-    """Draw a study's results by arm, as means over seeds with 95 % intervals.
+def study_chart(study: str, arms: Bands, n_seeds: int) -> Panels:
+    """Return a study's results by arm, as means over seeds with 95 % intervals.
 
     Args:
         study: Name of the study.
@@ -75,48 +61,45 @@ def study_figure(study: str, arms: Bands, n_seeds: int) -> Figure:
     """
     title, prefix = TITLES[study]
     is_spreading = study in ("spreading", "topics")
-    figure = Figure(figsize=(3.9 * max(len(arms), 2), 4.6 if is_spreading else 3.9), layout="constrained")
-    panels: Any = figure.subplots(1, len(arms), sharey=not is_spreading, squeeze=False)[0]
-    for axes, (arm, bands) in zip(panels, arms.items(), strict=True):
-        frame(axes, arm)
-        axes.set_xlabel("minute" if is_spreading else "step", color=GREY)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    charts: list[Chart] = []
+    for arm, bands in arms.items():
+        series: list[ChartSeries] = []
         for index, (name, band) in enumerate(bands.items()):
             label = name.removeprefix(prefix).replace("_", " ")
-            draw_band(axes, band, label, GROUP_COLOURS.get(label) or COLOURS[index % len(COLOURS)])
-        legend_below(axes, 3 if len(bands) <= 3 else 2)
-    headline(figure, f"{title} ({counted(n_seeds, 'seed')})")
-    return figure
+            colour = GROUP_COLOURS.get(label) or COLOURS[index % len(COLOURS)]
+            series.append(band_series(band, label, colour))
+        charts.append(Chart(title=arm, series=series, x="minute" if is_spreading else "step"))
+    heading = f"{title} ({counted(n_seeds, 'seed')})"
+    return Panels(title=heading, charts=charts, columns=4, has_one_scale=not is_spreading)
 
 
-def course_figure(study: str, measures: Sequence[str]) -> Callable[[Any], Figure]:
-    """Return a function that draws one run of a study's model in the style of `study_figure`.
+def course_chart(study: str, measures: Sequence[str]) -> Callable[[Any], Panels]:
+    """Return a function that draws one run of a study's model in the style of `study_chart`.
 
     Args:
         study: Name of the study.
         measures: Measures to draw over the steps.
     """
 
-    def draw(model: Any) -> Figure:
+    def draw(model: Any) -> Panels:
         if isinstance(model, SpreadingModel):
             curves = model.curves()
             panels = {name: {"this run": line_of(getattr(curves, name))} for name in measures}
         else:
             panels = {"this run": bands_of(course(model, measures, int(model.time))[None], measures)}
-        return study_figure(study, panels, 1)
+        return study_chart(study, panels, 1)
 
     return draw
 
 
-def draw_band(axes: Any, band: Band, label: str, colour: str) -> None:
-    """Draw a mean over steps, and its interval.
+def band_series(band: Band, name: str, colour: str) -> ChartSeries:
+    """Return a mean over steps, and its interval.
 
     Args:
-        axes: Matplotlib axes.
         band: The measure.
-        label: Name in the legend.
+        name: Name in the legend.
         colour: Colour of the mean and its interval.
     """
-    steps = range(len(band.mean))
-    axes.fill_between(steps, band.low, band.high, color=colour, alpha=0.2, lw=0)
-    axes.plot(steps, band.mean, color=colour, lw=2.2, label=label, zorder=3 if label == "real" else 2)
+    return ChartSeries(
+        name=name, values=band.mean.tolist(), low=band.low.tolist(), high=band.high.tolist(), colour=colour
+    )

@@ -28,7 +28,7 @@ from mesa_llm.experiments.runs.arms import (
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.population import read_users
 from mesa_llm.statistics import Estimate
-from mesa_llm_models.oasis.charts import study_figure
+from mesa_llm_models.oasis.charts import study_chart
 from mesa_llm_models.oasis.spreading import (
     FITTED,
     MINUTES,
@@ -113,7 +113,7 @@ def study_spreading(setup: StudySetup, *, data: Path | None = None) -> ArmFindin
         bands = {f"loss of {name}": topic_losses(name, spreads, by_topic) for name in CURVES}
     if topics:
         outcomes |= held_out_errors(*split_topics(topics), setup.seeds)
-    return arm_findings("spreading", SPREADING, setup, n_steps, cost, bands, outcomes, study_figure)
+    return arm_findings("spreading", SPREADING, setup, n_steps, cost, bands, outcomes, study_chart)
 
 
 def lengths(setup: StudySetup) -> tuple[int, int]:

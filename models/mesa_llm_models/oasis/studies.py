@@ -17,7 +17,7 @@ from mesa_llm.experiments.benchmarks.scores import bootstrap
 from mesa_llm.experiments.runs.arms import ArmFindings, Arms, Band, Results, arm_findings, estimates
 from mesa_llm.experiments.runs.study import Study, StudySetup
 from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS, AblationModel
-from mesa_llm_models.oasis.charts import study_figure
+from mesa_llm_models.oasis.charts import study_chart
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel
 from mesa_llm_models.oasis.polarisation import PolarisationModel
 from mesa_llm_models.oasis.rumours import TOPICS, RumourModel
@@ -90,7 +90,7 @@ class Worlds(Arms):
         found = Arms.run(replace(self, arms=worlds), setup)
         (measure,) = self.measures
         bands = {arm: {group: found.bands[f"{arm}, {group}"][measure] for group in GROUPS} for arm in self.arms}
-        return replace(found, bands=bands, draw=partial(study_figure, self.name, bands, len(setup.seeds)))
+        return replace(found, bands=bands, draw=partial(study_chart, self.name, bands, len(setup.seeds)))
 
 
 def counterfactual_outcomes(worlds: Mapping[str, Results]) -> dict[str, float]:
@@ -127,7 +127,7 @@ HERD = Arms(
     40,
     tuple(f"score_{group}" for group in GROUPS),
     herd_outcomes,
-    study_figure,
+    study_chart,
     defaults=lambda parameters: {"posts_per_step": max(8, round(parameters.get("n_agents", 0) / N_READERS))},
 )
 
@@ -149,7 +149,7 @@ COUNTERFACTUAL = Worlds(
     30,
     ("disagree_in_step",),
     counterfactual_outcomes,
-    study_figure,
+    study_chart,
     {"preset": "counterfactual_herd"},
     false_posts,
 )
@@ -216,7 +216,7 @@ POLARISATION = Arms(
     30,
     ("more_extreme", "neutral", "leaning"),
     polarisation_outcomes,
-    study_figure,
+    study_chart,
 )
 
 GROUP_SIZES = (196, 1_000, 10_000, 100_000)
@@ -251,7 +251,7 @@ RUMOURS = Arms(
     60,
     ("truths", "rumours"),
     rumour_outcomes,
-    study_figure,
+    study_chart,
 )
 
 ABLATED = ("posts", "likes", "reposts", "largest_cascade", "fit", "busiest_over_mean")
@@ -277,7 +277,7 @@ ABLATIONS = Arms(
     24,
     ("reposts", "largest_cascade", "active"),
     ablation_outcomes,
-    study_figure,
+    study_chart,
 )
 
 
@@ -307,7 +307,7 @@ def study_ablations(setup: StudySetup, *, data: Path | None = None) -> ArmFindin
         for name in CURVES
     }
     found = arm_findings("ablations", ABLATIONS.question, setup, n_steps, cost, bands, estimates(rows))
-    return replace(found, draw=partial(study_figure, "topics", bands, len(setup.seeds)))
+    return replace(found, draw=partial(study_chart, "topics", bands, len(setup.seeds)))
 
 
 WITH_ARMS = (POLARISATION, HERD, COUNTERFACTUAL, RUMOURS)

@@ -9,7 +9,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
-from mesa_llm_models.oasis.charts import TITLES, course_figure
+from mesa_llm_models.oasis.charts import TITLES, course_chart
 from mesa_llm_models.oasis.spreading import SpreadingModel, baseline_curves
 from mesa_llm_models.oasis.spreading_studies import CURVES
 from mesa_llm_models.oasis.studies import HERD, POLARISATION, RUMOURS
@@ -41,7 +41,7 @@ PAGES: dict[str, Any] = {
     name: LLMPage(
         model,
         components=[
-            drawn_by(course_figure(name, measures)),
+            drawn_by(course_chart(name, measures)),
             (FeedReader, FEED_TAB, "Feed"),
             (ThreadReader, FEED_TAB, "Thread"),
             *PARTS.get(name, ()),

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels, shade_of
 from mesa_llm.experiments.findings import Table, Value, estimate_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import COVERAGE, Column, mean_estimate, with_interval
@@ -98,7 +97,7 @@ def study_prices(setup: StudySetup) -> StudyFindings:
         setting,
         runs.cost(),
         [match_table(paths, is_comparable=is_comparable), path_table(paths, own["sessions"])],
-        lambda: prices_figure(paths, is_comparable=is_comparable),
+        lambda: prices_chart(paths, is_comparable=is_comparable),
         " ".join(filter(None, (lack, ONE_SEED * (len(setup.seeds) < 2), PRICES_CAVEAT))),
     )
 
@@ -165,23 +164,19 @@ def path_table(paths: list[dict[Stock, list[float]]], sessions: int) -> Table:
     return Table("Prices over the sessions", table, f"Means over runs, with {COVERAGE:.0%} bootstrap intervals.")
 
 
-def prices_figure(paths: list[dict[Stock, list[float]]], *, is_comparable: bool) -> Figure:
-    """Draw the prices of all runs, their mean, and the original's, by stock."""
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    panels: Any = figure.subplots(1, len(STOCKS))
-    for axes, stock, colour in zip(panels, STOCKS, COLOURS, strict=False):
-        frame(axes, f"Price of {stock}")
+def prices_chart(paths: list[dict[Stock, list[float]]], *, is_comparable: bool) -> Panels:
+    """Return the prices of all runs, their mean, and the original's, by stock."""
+    charts: list[Chart] = []
+    for stock, colour in zip(STOCKS, COLOURS, strict=False):
         length = min(len(path[stock]) for path in paths)
         prices: FloatArray = np.array([path[stock][:length] for path in paths], dtype=np.float64)
-        axes.plot(prices.T, color=colour, lw=0.8, alpha=0.3)
-        axes.plot(prices.mean(axis=0), color=colour, lw=2.4, label="mean of our runs")
+        series = [ChartSeries(values=path, colour=colour, is_faint=True) for path in prices.tolist()]
+        series.append(ChartSeries(name="mean of our runs", values=prices.mean(axis=0).tolist(), colour=colour))
         if is_comparable:
-            axes.plot(gemini_paths()[stock][:length], color=GREY, lw=2, ls="--", label="original, Gemini-Pro")
-        axes.set_xlabel("session", color=GREY)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        legend_below(axes, 2)
-    headline(figure, f"Prices over the sessions ({counted(len(paths), 'run')})")
-    return figure
+            original: dict[str, Any] = {"name": "original, Gemini-Pro", "colour": GREY, "is_dashed": True}
+            series.append(ChartSeries(values=gemini_paths()[stock][:length], **original))
+        charts.append(Chart(title=f"Price of {stock}", series=series, x="session"))
+    return Panels(title=f"Prices over the sessions ({counted(len(paths), 'run')})", charts=charts)
 
 
 # -- priorities
@@ -208,7 +203,7 @@ def study_priorities(setup: StudySetup) -> StudyFindings:
         setting,
         runs.cost(),
         [finding_table(rows), heat_table(heat, names), change_table(heat, names)],
-        lambda: priorities_figure(heat, len(rows)),
+        lambda: priorities_chart(heat, len(rows)),
         " ".join(filter(None, (ONE_SEED * (len(rows) < 2), PRIORITIES_CAVEAT))),
     )
 
@@ -280,22 +275,25 @@ def _heat_rows(heat: FloatArray, names: list[str], first: int = 0) -> list[dict[
     ]
 
 
-def priorities_figure(heat: FloatArray, n_runs: int) -> Figure:
-    """Draw the priorities and their changes as heat maps."""
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    panels: Any = figure.subplots(1, 2)
+def priorities_chart(heat: FloatArray, n_runs: int) -> Panels:
+    """Return the priorities and their changes as heat maps."""
     lots = len(heat)
     maps = (
-        ("Mean priority", heat, "viridis", 1, 3),
-        ("Change since the lot before", np.diff(heat, axis=0), "coolwarm", -1, 1),
+        ("Mean priority, 1 to 3", heat, heat / 3),
+        ("Change since the lot before", np.diff(heat, axis=0), np.diff(heat, axis=0)),
     )
-    for axes, (title, cells, colours, low, high) in zip(panels, maps, strict=True):
-        frame(axes, title)
-        axes.grid(visible=False)
-        top = lots - len(cells) + 0.5
-        extent = (0.5, lots + 0.5, lots + 0.5, top)
-        figure.colorbar(axes.imshow(cells, cmap=colours, vmin=low, vmax=high, aspect="auto", extent=extent), ax=axes)
-        axes.set_xlabel("lot", color=GREY)
-        axes.set_ylabel("before lot", color=GREY)
-    headline(figure, f"Priorities of the lots that remain ({counted(n_runs, 'run')})")
-    return figure
+    charts: list[Chart] = []
+    for title, cells, shades in maps:
+        series = [
+            ChartSeries(
+                name=str(lot + 1),
+                kind="cell",
+                values=cells[:, lot].tolist(),
+                colours=["#ffffff" if math.isnan(shade) else shade_of(shade) for shade in shades[:, lot]],
+                labels=["" if math.isnan(cell) else f"{cell:.1f}" for cell in cells[:, lot]],
+            )
+            for lot in range(lots)
+        ]
+        names = [str(lot) for lot in range(lots - len(cells) + 1, lots + 1)]
+        charts.append(Chart(title=title, series=series, names=names, is_horizontal=True, x="before lot", y="lot"))
+    return Panels(title=f"Priorities of the lots that remain ({counted(n_runs, 'run')})", charts=charts)

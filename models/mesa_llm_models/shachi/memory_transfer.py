@@ -8,7 +8,7 @@ Source:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import Field
 
 from mesa_llm import LLMModel
-from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.memory import SavedMemories, saved_memories
@@ -117,7 +117,7 @@ def study_memory(
         setting | own,
         runs.cost(),
         [shift_table(scores), placebo_table(scores), length_table(scores)],
-        lambda: memory_figure(scores),
+        lambda: memory_chart(scores),
         CAVEAT,
     )
 
@@ -307,40 +307,19 @@ def length_table(scores: pd.DataFrame) -> Table:
     return Table("Length of what a decider remembers, mean", rows)
 
 
-def memory_figure(scores: pd.DataFrame) -> Figure:
-    """Draw the shift of each bias with the memory and with each placebo, by source."""
+def memory_chart(scores: pd.DataFrame) -> Panels:
+    """Return the shift of each bias with the memory and with each placebo, by source."""
     names = biases_of(scores)
-    figure = Figure(figsize=(12, 1.9 + 0.3 * len(names)), layout="constrained")
-    panels: Any = figure.subplots(1, len(OTHER), sharey=True)
-    arms: Sequence[str] = ("carried", *PLACEBOS)
-    for axes, source in zip(panels, OTHER, strict=True):
-        frame(axes, source)
-        for index, arm in enumerate(arms):
-            shifts = shifts_of(scores, arm, "fresh")
-            for row, name in enumerate(names):
-                if (one := shifts[source, name]) is not None:
-                    _draw_shift(axes, one, row + 0.16 * (index - 1.5), COLOURS[index])
-            axes.plot([], [], "o", color=COLOURS[index], label=arm)
-        for row, name in enumerate(names):
-            if direction := DIRECTIONS[source].get(name):
-                axes.annotate(
-                    "▶" if direction > 0 else "◀",
-                    (1.01, row),
-                    xycoords=("axes fraction", "data"),
-                    va="center",
-                    color=GREY,
-                )
-        axes.axvline(0, color=GREY, lw=0.8)
-        axes.set_yticks(range(len(names)), names)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel("shift of the score", color=GREY)
-        legend_below(axes, 4)
-    headline(figure, "Biases with the memory of another life, less without (▶ ◀: as published)")
-    return figure
-
-
-def _draw_shift(axes: Any, one: Comparison, row: float, colour: str) -> None:
-    """Draw a difference with its interval."""
-    if one.difference.low is not None and one.difference.high is not None:
-        axes.plot([one.difference.low, one.difference.high], [row, row], color=colour, lw=2, alpha=0.5)
-    axes.plot([one.difference.value], [row], "o", color=colour, ms=3.5)
+    shifts = {arm: shifts_of(scores, arm, "fresh") for arm in ("carried", *PLACEBOS)}
+    charts: list[Chart] = []
+    for source in OTHER:
+        marks = {1: "  ▶", -1: "  ◀"}
+        series = [ChartSeries(values=[0], kind="level", colour=GREY)]
+        for arm, colour in zip(shifts, COLOURS, strict=False):
+            own = [shifts[arm][source, name] for name in names]
+            differences = [None if one is None else one.difference for one in own]
+            series.append(ChartSeries.of(differences, name=arm, kind="point", colour=colour))
+        marked = [name + marks.get(DIRECTIONS[source].get(name, 0), "") for name in names]
+        look: dict[str, Any] = {"names": marked, "is_horizontal": True, "y": "shift of the score"}
+        charts.append(Chart(title=source, series=series, **look))
+    return Panels(title="Biases with the memory of another life, less without (▶ ◀: as published)", charts=charts)

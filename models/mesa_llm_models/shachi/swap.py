@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.charts import COLOURS, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, estimate_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import (
@@ -164,7 +164,7 @@ def study_swap(setup: StudySetup) -> StudyFindings:
         setting,
         runs.cost(),
         [slope_table(rows), equality_table(rows), level_table(rows), cost_table(rows), published_table(rows)],
-        lambda: swap_figure(rows),
+        lambda: swap_chart(rows),
         " ".join(filter(None, (lack_of(rows, months, len(setup.seeds)), CAVEAT))),
     )
 
@@ -467,34 +467,37 @@ def cost_table(rows: pd.DataFrame) -> Table:
     return Table("Failures and cost by backend", table)
 
 
-def swap_figure(rows: pd.DataFrame) -> Figure:
-    """Draw the yearly points and pooled lines of each law, with one colour per backend."""
-    figure = Figure(figsize=(13, 4.4), layout="constrained")
-    panels: Any = figure.subplots(1, len(LAWS))
-    for axes, (law, (x, y, _)) in zip(panels, LAWS.items(), strict=True):
-        frame(axes, law)
-        for index, backend in enumerate(names_of(rows)):
-            _draw_line(axes, rows, backend, law, COLOURS[index % len(COLOURS)])
-        axes.set_xlabel(x.replace("_", " "), color=GREY)
-        axes.set_ylabel(y.replace("_", " "), color=GREY)
-        legend_below(axes, 2)
-    headline(figure, f"The same economy, other minds ({rows['seed'].nunique()} seeds, {COVERAGE:.0%} intervals)")
-    return figure
+def swap_chart(rows: pd.DataFrame) -> Panels:
+    """Return the yearly points and pooled lines of each law, with one colour per backend."""
+    charts: list[Chart] = []
+    for law, (x, y, _) in LAWS.items():
+        series = [
+            each
+            for index, backend in enumerate(names_of(rows))
+            for each in _series_of(rows, backend, law, COLOURS[index % len(COLOURS)])
+        ]
+        places = [place for each in series for place in each.places]
+        reach: dict[str, Any] = {"start": min(places, default=0.0), "end": max(places, default=1.0)}
+        charts.append(Chart(title=law, series=series, x=x.replace("_", " "), y=y.replace("_", " "), **reach))
+    title = f"The same economy, other minds ({rows['seed'].nunique()} seeds, {COVERAGE:.0%} intervals)"
+    return Panels(title=title, charts=charts)
 
 
-def _draw_line(axes: Any, rows: pd.DataFrame, backend: str, law: str, colour: str) -> None:
-    """Draw a backend's points, its pooled line, and the interval of the runs' slopes around its centre."""
-    points = np.array([point for own in runs_with(rows, backend=backend)["points"] for point in own[law]]).reshape(
-        -1, 2
+def _series_of(rows: pd.DataFrame, backend: str, law: str, colour: str) -> list[ChartSeries]:
+    """Return a backend's points, its pooled line, and the interval of the runs' slopes around its centre."""
+    pairs = [point for own in runs_with(rows, backend=backend)["points"] for point in own[law]]
+    points = np.array(pairs).reshape(-1, 2)
+    cloud = ChartSeries(
+        values=points[:, 1].tolist(), at=points[:, 0].tolist(), kind="point", colour=colour, is_faint=True
     )
-    axes.plot(points[:, 0], points[:, 1], ".", color=colour, ms=3, alpha=0.35)
     line, slope = line_of(points.tolist()), mean_estimate(slopes_of(rows, backend, law))
     if line is None:
-        axes.plot([], [], color=colour, label=f"{backend}: no line")
-        return
-    x = np.array([points[:, 0].min(), points[:, 0].max()])
-    axes.plot(x, line.intercept.value + line.slope.value * x, color=colour, lw=2.2, label=backend)
+        return [cloud, ChartSeries(name=f"{backend}: no line", values=[], colour=colour)]
+    at = np.array([points[:, 0].min(), points[:, 0].max()])
+    ends: dict[str, Any] = {}
     if slope is not None and slope.low is not None and slope.high is not None:
         centre = points.mean(axis=0)
-        low, high = (centre[1] + end * (x - centre[0]) for end in (slope.low, slope.high))
-        axes.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
+        sides = np.array([centre[1] + end * (at - centre[0]) for end in (slope.low, slope.high)])
+        ends = {"low": sides.min(axis=0).tolist(), "high": sides.max(axis=0).tolist()}
+    values = (line.intercept.value + line.slope.value * at).tolist()
+    return [cloud, ChartSeries(name=backend, values=values, at=at.tolist(), colour=colour, **ends)]

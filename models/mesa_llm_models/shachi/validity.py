@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLMOptions, Observation, ToolCall
-from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
-from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
+from mesa_llm.statistics import compare, correct, mean_estimate
 from mesa_llm.tables import folded, read_table, whole_rows
 from mesa_llm.text import one_line, tone
 from mesa_llm_models.shachi.rows import lack_of_seeds, runs_with
@@ -318,7 +318,7 @@ def study_validity(
         setting,
         runs.cost(),
         tables,
-        lambda: validity_figure(reactions),
+        lambda: validity_chart(reactions),
         " ".join(filter(None, (lack_of_seeds(len(setup.seeds)), CAVEAT))),
     )
 
@@ -407,27 +407,16 @@ def likeness(paths: FloatArray, real: FloatArray) -> dict[str, Value]:
     }
 
 
-def validity_figure(reactions: Reactions) -> Figure:
-    """Draw price changes with and without the news, by design, and the real ones."""
-    figure = Figure(figsize=(13, 3.9), layout="constrained")
-    panels: Any = figure.subplots(1, len(COMPONENTS), sharey=True)
-    for axes, design in zip(panels, COMPONENTS, strict=True):
-        frame(axes, design)
-        for has_news, colour, label in ((True, COLOURS[0], "news"), (False, GREY, "no news")):
-            paths = reactions.changes(design, has_news=has_news)
-            bands = [mean_estimate(column) or Estimate(math.nan, None, None, 0) for column in paths.T.tolist()]
-            low, high = ([math.nan if end is None else end for end in ends] for ends in zip(*_ends(bands), strict=True))
-            axes.fill_between(range(len(bands)), low, high, color=colour, alpha=0.2, lw=0)
-            axes.plot(range(len(bands)), [band.value for band in bands], color=colour, lw=2.2, label=label)
+def validity_chart(reactions: Reactions) -> Panels:
+    """Return price changes with and without the news, by design, and the real ones."""
+    charts: list[Chart] = []
+    for design in COMPONENTS:
+        series: list[ChartSeries] = []
+        for has_news, colour, name in ((True, COLOURS[0], "news"), (False, GREY, "no news")):
+            means = map(mean_estimate, reactions.changes(design, has_news=has_news).T.tolist())
+            series.append(ChartSeries.of(means, name=name, colour=colour))
         if reactions.real:
-            axes.plot(
-                list(reactions.real), list(reactions.real.values()), color="#0f172a", lw=1.6, ls="--", label="real"
-            )
-        axes.set_xlabel("days from the last close before the news", color=GREY)
-        legend_below(axes, 3)
-    headline(figure, "Change of the price, %")
-    return figure
-
-
-def _ends(bands: Sequence[Estimate]) -> list[tuple[float | None, float | None]]:
-    return [(band.low, band.high) for band in bands]
+            real: dict[str, Any] = {"name": "real", "colour": INK, "is_dashed": True}
+            series.append(ChartSeries(values=list(reactions.real.values()), at=list(reactions.real), **real))
+        charts.append(Chart(title=design, series=series, x="days from the last close before the news"))
+    return Panels(title="Change of the price, %", charts=charts, has_one_scale=True)

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from mesa_llm.charts import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.statistics import (
@@ -100,7 +99,7 @@ def study_worlds(setup: StudySetup) -> StudyFindings:
         setting,
         runs.cost(),
         [indicator_table(rows), price_table(rows), lag_table(rows), arm_table()],
-        lambda: worlds_figure(rows),
+        lambda: worlds_chart(rows),
         " ".join(filter(None, (lack_of_seeds(len(setup.seeds)), CAVEAT))),
     )
 
@@ -277,47 +276,48 @@ def lagged_correlation(course: Mapping[str, Sequence[float]], lag: int) -> float
     return correlation(before.tolist(), after.tolist())
 
 
-# -- figure
+# -- chart
 
 ARM_COLOURS = dict(zip((*ARMS, CONTROL), (*COLOURS[:4], GREY), strict=True))
 
 
-def worlds_figure(rows: pd.DataFrame) -> Figure:
-    """Draw the price paths of both stocks by arm, and the changes of the indicators.
+def worlds_chart(rows: pd.DataFrame) -> Panels:
+    """Return the price paths of both stocks by arm, and the changes of the indicators.
 
     Args:
         rows: One row per run, with its `arm`.
     """
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
-    panels: Any = figure.subplots(1, 3)
-    for axes, stock in zip(panels, STOCKS, strict=False):
-        frame(axes, f"Price of {stock}")
-        for arm, colour in ARM_COLOURS.items():
-            mean = paths_of(rows, f"price_{stock}", arm).mean(axis=0)
-            axes.plot(range(len(mean)), mean, color=colour, lw=2, label=arm, zorder=3 if arm == CONTROL else 2)
-        axes.set_xlabel("session", color=GREY)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        legend_below(axes, 3)
-    _draw_changes(panels[2], rows)
-    headline(figure, f"Trading and talking ({counted(len(set(rows['seed'])), 'seed')})")
-    return figure
+    charts = [
+        Chart(
+            title=f"Price of {stock}",
+            series=[
+                ChartSeries(name=arm, values=paths_of(rows, f"price_{stock}", arm).mean(axis=0).tolist(), colour=colour)
+                for arm, colour in ARM_COLOURS.items()
+            ],
+            x="session",
+        )
+        for stock in STOCKS
+    ]
+    title = f"Trading and talking ({counted(len(set(rows['seed'])), 'seed')})"
+    return Panels(title=title, charts=[*charts, changes_chart(rows)])
 
 
-def _draw_changes(axes: Any, rows: pd.DataFrame) -> None:
-    """Draw the change of each indicator by arm, with intervals, and the published change."""
-    frame(axes, "Change against the exchange alone, %")
-    names = list(PUBLISHED)
-    for place, arm in enumerate(ARMS):
-        for index, (name, stock) in enumerate(names):
-            alone = column(rows, f"{name}_{stock}", arm=CONTROL)
-            cells = change_cells(column(rows, f"{name}_{stock}", arm=arm), alone)
-            row = index + 0.18 * (place - 1.5)
-            if cells["low"] is not None:
-                axes.plot([cells["low"], cells["high"]], [row, row], color=ARM_COLOURS[arm], lw=2, alpha=0.5)
-            if cells["change %"] is not None:
-                axes.plot([cells["change %"]], [row], "o", color=ARM_COLOURS[arm], ms=4)
-    axes.plot(list(PUBLISHED.values()), range(len(names)), "D", color="#0f172a", ms=5, label="published (shared)")
-    axes.axvline(0, color=GREY, lw=0.8)
-    axes.set_yticks(range(len(names)), [f"{name} {stock}" for name, stock in names])
-    axes.invert_yaxis()
-    legend_below(axes, 1)
+def changes_chart(rows: pd.DataFrame) -> Chart:
+    """Return the change of each indicator by arm, with intervals, and the published change.
+
+    Args:
+        rows: One row per run, with its `arm`.
+    """
+    series = [ChartSeries(values=[0], kind="level", colour=GREY)]
+    for arm in ARMS:
+        cells = [
+            change_cells(column(rows, f"{name}_{stock}", arm=arm), column(rows, f"{name}_{stock}", arm=CONTROL))
+            for name, stock in PUBLISHED
+        ]
+        values, low, high = ([cell[name] for cell in cells] for name in ("change %", "low", "high"))
+        ends: dict[str, Any] = {"values": values, "low": low, "high": high}
+        series.append(ChartSeries(name=arm, kind="point", colour=ARM_COLOURS[arm], **ends))
+    published: dict[str, Any] = {"name": "published (shared)", "shape": "D", "colour": INK}
+    series.append(ChartSeries(values=list(PUBLISHED.values()), kind="point", **published))
+    names = [f"{name} {stock}" for name, stock in PUBLISHED]
+    return Chart(title="Change against the exchange alone, %", series=series, names=names, is_horizontal=True)

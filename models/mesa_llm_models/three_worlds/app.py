@@ -9,7 +9,7 @@ from mesa_llm.reports import ActionTables
 from mesa_llm.viz import LLMPage, Row, drawn_by, table_of
 from mesa_llm.viz.render import agent_in
 from mesa_llm_models.three_worlds.bridge import is_newsworthy
-from mesa_llm_models.three_worlds.charts import market_figure, money_figure, news_chart, opinion_figure
+from mesa_llm_models.three_worlds.charts import market_chart, money_chart, news_chart, opinion_chart
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
 
@@ -55,10 +55,10 @@ POSTS = ("Step", "Who", "Post", "Likes", "Dislikes", "Passed on")
 page = LLMPage(
     ThreeWorldsModel,
     components=[
-        drawn_by(market_figure),
-        drawn_by(opinion_figure),
+        drawn_by(market_chart),
+        drawn_by(opinion_chart),
         drawn_by(news_chart),
-        drawn_by(money_figure),
+        drawn_by(money_chart),
         (table_of(news_cells, NEWS, nothing="Nothing has crossed yet.", max_rows=40), "Data", "News between worlds"),
         (table_of(post_cells, POSTS, nothing="Nobody has posted yet."), "Data", "Posts"),
         (table_of(prompt_cells, ("Everyone reads",), nothing=""), "About", "Prompt"),

@@ -1,26 +1,12 @@
-"""Figures of a town in three worlds: the market, the news that crossed, opinions, and money."""
+"""Charts of a town in three worlds: the market, the news that crossed, opinions, and money."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from matplotlib.ticker import MaxNLocator
-
-from mesa_llm.charts import (
-    COLOURS,
-    GREY,
-    LIGHT,
-    Chart,
-    ChartSeries,
-    Figure,
-    frame,
-    legend_below,
-    marker,
-    sheet,
-    stacked,
-)
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels
 from mesa_llm.text import clip
+from mesa_llm.viz.render import steps_of
 from mesa_llm_models.three_worlds.agents import Claim
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
@@ -45,32 +31,24 @@ MAX_NEWS = 90
 """Maximum number of characters of a piece of news in a chart."""
 
 
-def market_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the price of each question, and the chance that its measure suggests at the same time."""
-    table = model.datacollector.get_model_vars_dataframe()
-    figure = Figure(figsize=(7, 5.6), layout="constrained")
-    plots: Any = figure.subplots(len(model.claims), 1, sharex=True)
-    for axes, claim in zip(plots, model.claims.values(), strict=True):
-        _draw_claim(axes, claim, table)
-        for time in dict.fromkeys(time for time, event in model.bridge.log if event.source == "schedule"):
-            axes.axvline(time, color=KINDS["policy_change"], lw=1.2, ls=":")
-    plots[-1].set_xlabel("step (red: a shock from outside)", color=GREY)
-    plots[-1].set_xlim(0, max(len(table) - 1, 1))
-    plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    legend_below(plots[-1], 2)
-    plots[-1].get_legend().set_bbox_to_anchor((0.5, -0.4))
-    return figure
+def market_chart(model: ThreeWorldsModel) -> Panels:
+    """Return the price of each question, and the chance that its measure suggests at the same time."""
+    shocks = dict.fromkeys(time for time, event in model.bridge.log if event.source == "schedule")
+    charts = [_claim_chart(model, claim, list(shocks)) for claim in model.claims.values()]
+    return Panels(title="", charts=charts, columns=1)
 
 
-def _draw_claim(axes: Any, claim: Claim, table: Any) -> None:
+def _claim_chart(model: ThreeWorldsModel, claim: Claim, shocks: list[float]) -> Chart:
     column, price, question = MEASURED[claim.measure]
-    suggested = [claim.chance(value) for value in table[column]]
-    axes.plot(range(len(table)), suggested, color=GREY, lw=1.8, ls="--", label="suggested by what is measured now")
-    axes.plot(
-        range(len(table)), table[price], color=COLOURS[0], lw=2.6, ms=4, marker=marker(table), label="price of YES"
-    )
-    frame(axes, question.format(claim.threshold))
-    axes.set_ylim(0, 1)
+    suggested = steps_of(model, column)
+    suggested["values"] = [None if value is None else claim.chance(value) for value in suggested["values"]]
+    series = [
+        ChartSeries(name="suggested by what is measured now", colour=GREY, is_dashed=True, **suggested),
+        ChartSeries(name="price of YES", colour=COLOURS[0], **steps_of(model, price)),
+        ChartSeries(values=[None] * len(shocks), at=shocks, kind="moment", colour=KINDS["policy_change"]),
+    ]
+    note = "Dotted: a shock from outside." if shocks else ""
+    return Chart(title=question.format(claim.threshold), series=series, high=1, note=note)
 
 
 def news_chart(model: ThreeWorldsModel) -> Chart:
@@ -101,28 +79,35 @@ def news_chart(model: ThreeWorldsModel) -> Chart:
     )
 
 
-def opinion_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the position of each citizen and the mean, step by step."""
-    figure, axes = sheet("What people think: against (-1) to for (1)")
+def opinion_chart(model: ThreeWorldsModel) -> Chart:
+    """Return the position of each citizen and the mean, step by step."""
     table = model.datacollector.get_agent_vars_dataframe()["position"].unstack()
-    axes.plot(range(len(table)), table.to_numpy(), color=COLOURS[3], lw=0.9, ms=3, marker=marker(table), alpha=0.45)
-    axes.plot(range(len(table)), table.mean(axis=1), color=COLOURS[3], lw=3, marker=marker(table))
-    axes.axhline(0, color=GREY, lw=0.8)
-    axes.set_ylim(-1, 1)
-    axes.set_xlim(0, max(len(table) - 1, 1))
-    axes.grid(axis="x", color=LIGHT)
-    return figure
+    series = [
+        ChartSeries(
+            values=path.tolist(),
+            colour=COLOURS[3],
+            is_faint=True,
+            labels=[f"Citizen {agent_id}"] * len(path),
+            agents=[agent_id],
+        )
+        for agent_id, path in table.items()
+    ]
+    series.append(ChartSeries(name="mean", values=table.mean(axis=1).tolist(), colour=COLOURS[3]))
+    return Chart(title="What people think: against (-1) to for (1)", series=series, low=-1, high=1)
 
 
-def money_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the money of the economy and of the market; none flows between them."""
+def money_chart(model: ThreeWorldsModel) -> Chart:
+    """Return the money of the economy and of the market; none flows between them."""
     to_bet, earned = model.money
-    table = model.datacollector.get_model_vars_dataframe()
-    parts = {
-        "households": table["households_money"],
-        "citizens, firms and town": table["accounts_money"],
-        "citizens, to bet": table["betting_money"],
-        "makers": table["makers_money"],
+    owners = {
+        "households": ("households_money", COLOURS[2]),
+        "citizens, firms and town": ("accounts_money", COLOURS[0]),
+        "citizens, to bet": ("betting_money", COLOURS[1]),
+        "makers": ("makers_money", COLOURS[3]),
     }
+    series = [
+        ChartSeries(name=name, colour=colour, kind="area", **steps_of(model, measure))
+        for name, (measure, colour) in owners.items()
+    ]
     title = f"Dollars: {earned:,.0f} in the economy, {to_bet:,.0f} to bet"
-    return stacked(title, parts, COLOURS[2:3] + COLOURS[:2] + COLOURS[3:4])
+    return Chart(title=title, series=series, is_stacked=True, unit="dollars")

@@ -16,7 +16,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.charts.chart import Chart, ChartSeries
-from mesa_llm.charts.style import COLOURS, GREY
+from mesa_llm.charts.palette import COLOURS, GREY
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted, one_line

@@ -15,8 +15,8 @@ from mesa.visualization.utils import update_counter
 from reacton import use_ref, use_state
 from solara.core import component
 
+from mesa_llm.charts.palette import GREY
 from mesa_llm.charts.scenes import LegendEntry, SceneAgent, SpaceScene
-from mesa_llm.charts.style import GREY
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import tone
