@@ -25,7 +25,7 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.model.stages import USAGE
 from mesa_llm.runlog.comparison import not_checked
-from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, with_interval
+from mesa_llm.statistics import MIN_RUNS, Comparison, compare, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm.text import table as text_table
 
@@ -124,8 +124,8 @@ def _print_pairs(file: Path, at: int, seeds: int, table: pd.DataFrame, csv: Path
     rows = [[name, *one.texts] for name, one in paired.items()]
     for line in text_table(("measure", "parents", "branches", "difference [95 %]", "p"), rows):
         say(line)
-    if seeds < MIN_PAIRS:
-        say(f"With {counted(seeds, 'pair')}, no p value can be below {2 / 2**seeds:.3g}, and intervals are too narrow.")
+    if seeds < MIN_RUNS:
+        say(f"With {counted(seeds, 'pair')} there is neither an interval nor a test; they take {MIN_RUNS}.")
 
 
 @dataclass(frozen=True)

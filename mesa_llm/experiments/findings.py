@@ -119,8 +119,8 @@ class Findings:
 
         Returns:
             One row per pair of arms: `first`, `second`; mean `difference` (first minus second) with the bounds of its
-            95 % bootstrap interval, `low` and `high`, missing below `MIN_RUNS` pairs; `effect` in standard deviations;
-            `p` of the paired permutation test, and `adjusted p` over all rows (Benjamini–Hochberg); `n` and its `unit`.
+            95 % interval, `low` and `high`, missing below `MIN_RUNS` pairs; `effect` in standard deviations;
+            `p` of the paired t-test, and `adjusted p` over all rows (Benjamini–Hochberg); `n` and its `unit`.
 
         Raises:
             ConfigError: If there is no such measure.

@@ -29,7 +29,7 @@ from mesa_llm.errors import ConfigError, NoProbabilities
 from mesa_llm.llm.probabilities import Scoring, choice_text, expected
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_model
-from mesa_llm.statistics import Estimate, compare, with_interval
+from mesa_llm.statistics import Estimate, compare, is_absent, with_interval
 from mesa_llm.text import figure_text, suggestion
 
 CONTRASTS = resources.files("mesa_llm.experiments").joinpath("persona.toml")
@@ -44,7 +44,7 @@ CLEAR = 0.1
 SAMPLED = {"temperature": 1.0}
 """Settings of replies that are sampled in place of probabilities."""
 
-Verdict = Literal["reacts", "hardly reacts", "does not react", "reacts the wrong way", "no answers"]
+Verdict = Literal["reacts", "hardly reacts", "does not react", "reacts the wrong way", "cannot tell", "no answers"]
 """A contrast in words; see `ContrastRow.verdict`."""
 
 
@@ -98,7 +98,7 @@ class ContrastRow:
     """Mean under the high persona."""
 
     difference: Estimate | None
-    """Mean of high minus low over pairs of equal questions, with its bootstrap interval; None without a pair."""
+    """Mean of high minus low over pairs of equal questions, with its interval; None without a pair."""
 
     range: tuple[float, float]
     """Lowest and highest possible value."""
@@ -114,15 +114,20 @@ class ContrastRow:
 
     @property
     def verdict(self) -> Verdict:
-        """The contrast in words: it reacts if the interval excludes 0 and the difference is at least `CLEAR`."""
+        """The contrast in words: it reacts if the interval excludes 0 and the difference is at least `CLEAR`.
+
+        It does not react if the difference is shown to be smaller than that; an interval that holds 0 and reaches
+        beyond it cannot tell.
+        """
         found = self.difference
         if found is None:
             return "no answers"
-        if found.low is None or found.high is None or found.low <= 0 <= found.high:
-            return "does not react"
-        if found.value < 0:
-            return "reacts the wrong way"
-        return "reacts" if found.value >= CLEAR * (self.range[1] - self.range[0]) else "hardly reacts"
+        margin = CLEAR * (self.range[1] - self.range[0])
+        if found.low is not None and found.high is not None and not found.low <= 0 <= found.high:
+            if found.value < 0:
+                return "reacts the wrong way"
+            return "reacts" if found.value >= margin else "hardly reacts"
+        return "does not react" if is_absent(found, margin) else "cannot tell"
 
     @property
     def written(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def test_a_filled_template_says_how_far_the_judge_agrees(log, tmp_path) -> None:
     filled(tmp_path / "labels.csv", rule_disagreement)
     (row,) = judge_agreement(tmp_path / "labels.csv", log)
     assert (row.level, row.n_labelled, row.verdict) == ("interval", 10, "reliable")
-    assert "judge: judge and people agree with alpha 1 " in agreement_text([row])
+    assert "judge: judge and people agree with alpha 1;" in agreement_text([row])
     filled(tmp_path / "labels.csv", lambda text: 5)
     (row,) = judge_agreement(tmp_path / "labels.csv", log, level="ordinal")
     assert row.verdict == "not to be used"

@@ -25,8 +25,9 @@ def is_kind(body: dict[str, Any]) -> bool:
 
 
 def reacting(body: dict[str, Any], number: int) -> Any:
-    """Give or gamble with a probability of 0.9 if the persona says so, else of 0.2."""
+    """Give or gamble with a probability of about 0.9 if the persona says so, else of 0.2."""
     share = 0.9 if is_kind(body) else 0.2
+    share += 0.01 * (len(str(body["messages"])) % 3 - 1)
     options = json.dumps(body["response_format"])
     start, end, yes, no = '{"action": "', '", "arguments": {}}', "give", "keep"
     if "gamble" in options:
@@ -42,7 +43,7 @@ def contrasted(behaviour: Any, *names: str, **options: Any) -> tuple[list[Contra
 def test_who_reacts_to_the_persona_is_told_with_the_difference() -> None:
     rows, _ = contrasted(reacting, "giving", "risk")
     assert [(row.name, row.verdict, row.samples) for row in rows] == [("giving", "reacts", 0), ("risk", "reacts", 0)]
-    assert [(row.low, row.high) for row in rows] == [(pytest.approx(0.2), pytest.approx(0.9))] * 2
+    assert [(row.low, row.high) for row in rows] == [(pytest.approx(0.2, abs=0.01), pytest.approx(0.9, abs=0.01))] * 2
     assert all(row.difference is not None and row.difference.n >= 4 for row in rows)
 
 
@@ -76,12 +77,14 @@ def test_the_runs_can_be_kept_and_are_not_asked_twice(tmp_path: Path) -> None:
     [
         (0.5, 0.1, 0.9, "reacts"),
         (0.05, 0.01, 0.09, "hardly reacts"),
-        (0.5, -0.1, 0.9, "does not react"),
+        (0.5, -0.1, 1.1, "cannot tell"),
+        (0.05, None, None, "cannot tell"),
+        (0.01, -0.03, 0.05, "does not react"),
         (-0.5, -0.9, -0.1, "reacts the wrong way"),
     ],
 )
 def test_the_verdict_needs_an_interval_beside_zero_and_a_difference_that_matters(
-    value: float, low: float, high: float, verdict: str
+    value: float, low: float | None, high: float | None, verdict: str
 ) -> None:
     found = Estimate(value, low, high, 8)
     row = ContrastRow(name="x", low=0.1, high=0.6, difference=found, range=(0, 1), off_list=None, n_failed=0, samples=2)

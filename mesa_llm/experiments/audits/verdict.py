@@ -23,7 +23,7 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from mesa_llm.experiments.audits.claim import Expectation
-from mesa_llm.statistics import Estimate
+from mesa_llm.statistics import MIN_RUNS, Estimate, adjusted_p
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ Change = Literal["stable", "sensitive", "undecided"]
 
 
 def t_interval(values: Sequence[float], level: float) -> Estimate:
-    """Average values over seeds, with Student's interval; without ends for fewer than two.
+    """Average values over seeds, with Student's interval; without ends below `MIN_RUNS`.
 
     Args:
         values: One value per seed.
@@ -58,7 +58,7 @@ def t_interval(values: Sequence[float], level: float) -> Estimate:
     """
     column = np.asarray(values, dtype=np.float64)
     n, mean = len(column), float(column.mean()) if len(column) else math.nan
-    if n < 2:
+    if n < MIN_RUNS:
         return Estimate(mean, None, None, n)
     reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(column.std(ddof=1)) / math.sqrt(n)
     return Estimate(mean, mean - reach, mean + reach, n)
@@ -154,7 +154,7 @@ def stability(
     was_shown = shown(list(own[np.isfinite(own)]), expectation, smallest_effect)
     return [
         _judged(base, other, p, adjusted, len(perturbed), was_shown, expectation, smallest_effect)
-        for (base, other), p, adjusted in zip(pairs, p_values, holm(p_values), strict=True)
+        for (base, other), p, adjusted in zip(pairs, p_values, adjusted_p(p_values, "holm"), strict=True)
     ]
 
 
@@ -211,21 +211,6 @@ def _signs(n: int) -> FloatArray:
     if n <= MAX_EXACT:
         return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
     return np.random.default_rng(1).choice(np.array([-1.0, 1.0]), size=(N_PERMUTATIONS, n))
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Correct p-values by Holm's method; None stays None and is not counted.
-
-    Args:
-        p_values: The p-values of all tests.
-    """
-    order = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
-    so_far = 0.0
-    for rank, (p, index) in enumerate(order):
-        so_far = max(so_far, min(1.0, p * (len(order) - rank)))
-        adjusted[index] = so_far
-    return adjusted
 
 
 def further_seeds(apart: FloatArray, smallest: float, n_tests: int) -> int | None:

@@ -21,7 +21,7 @@ from mesa_llm.experiments.findings import Arms, Table, require_measure
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.statistics import (
-    MIN_PAIRS,
+    MIN_RUNS,
     Comparison,
     Estimate,
     compare,
@@ -336,12 +336,8 @@ class _Figures:
 
 def _cautions(n_seeds: int, candidates: Iterable[Candidate]) -> Iterator[str]:
     """Return the warnings for a comparison over so few seeds, or without a language model."""
-    if n_seeds < MIN_PAIRS:
-        limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
-        yield (
-            f"With {counted(n_seeds, 'seed')} {limit}; one below {SIGNIFICANT} takes {MIN_PAIRS}, and more of them "
-            "where many are corrected."
-        )
+    if n_seeds < MIN_RUNS:
+        yield f"With {counted(n_seeds, 'seed')} there is neither an interval nor a test; they take {MIN_RUNS}."
     if all(one.llm in ("rule", "random") for one in candidates):
         yield "Rule twins and chance read nothing that a design changes, so that all designs decide alike."
 

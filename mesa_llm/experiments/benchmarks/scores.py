@@ -1,15 +1,15 @@
-"""Scores over runs: means, bootstrap intervals, the error against published values, and reference errors."""
+"""Scores over runs: means with intervals, the error against published values, and reference errors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mesa_llm.experiments.benchmarks.task import Task, Values
-from mesa_llm.statistics import COVERAGE, N_RESAMPLES, SEED, Estimate, FloatArray
+from mesa_llm.statistics import Estimate, FloatArray, jackknife_estimate, mean_estimate
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,10 @@ class TaskScores:
 
 
 def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True) -> TaskScores:
-    """Average scores over runs, with bootstrap intervals over the runs.
+    """Average scores over runs, with intervals over the runs.
 
-    Intervals from few runs are too narrow: three runs have only ten different bootstrap samples.
+    The interval of the error is a jackknife's. It is too narrow where the error is no larger than `split_error`: an
+    error of nearly 0 cannot be told from the noise of the runs.
 
     Args:
         task: The task.
@@ -39,45 +40,20 @@ def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True)
     names = list(dict.fromkeys(name for run in runs for name in run))
     table = np.array([[run.get(name, math.nan) for name in names] for run in runs], dtype=np.float64)
     table = table.reshape(len(runs), len(names))
-    samples = _resampled(table)
-    scores = {
-        name: _estimate(column, means)
-        for name, column, means in zip(names, table.T, samples.T, strict=True)
-        if np.isfinite(column).any()
-    }
+    estimates = {name: mean_estimate(column.tolist()) for name, column in zip(names, table.T, strict=True)}
+    scores = {name: one for name, one in estimates.items() if one is not None}
     if task.target is None or not is_comparable or not scores:
         return TaskScores(scores, None, None)
     target = task.target.values
-
-    def apart(means: FloatArray) -> float:
-        return task.error(_named(names, means), target)
-
-    error = Estimate(apart(_means(table)), *_interval(np.array([apart(sample) for sample in samples])), len(runs))
+    error = jackknife_estimate(table, lambda some: task.error(_named(names, _means(some)), target))
+    if error.low is not None:
+        error = replace(error, low=max(error.low, 0.0))
     split_error = None
     if len(runs) > 1:
         halves = [_named(names, _means(table[first::2])) for first in (0, 1)]
         target_half = {name: value for name, value in halves[1].items() if name in target}
         split_error = _finite(task.error(halves[0], target_half))
     return TaskScores(scores, error if math.isfinite(error.value) else None, split_error)
-
-
-def bootstrap(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Average figures over runs, with percentile bootstrap intervals over the runs.
-
-    Args:
-        table: One row per run, shape `(runs, figures)`; NaN where a run lacks a figure.
-
-    Returns:
-        Means, lower ends and upper ends, shape `(figures,)`; the ends are NaN with fewer than two runs.
-    """
-    samples = _resampled(table)
-    ends = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
-    nothing = np.full(table.shape[1], math.nan)
-    is_known = np.isfinite(samples).all(axis=0) if len(samples) else np.zeros(table.shape[1], dtype=np.bool_)
-    low, high = nothing.copy(), nothing.copy()
-    if is_known.any():
-        low[is_known], high[is_known] = np.quantile(samples[:, is_known], ends, axis=0)
-    return _means(table), low, high
 
 
 def constant_error(task: Task, names: Collection[str] | None = None) -> float | None:
@@ -123,28 +99,6 @@ def _means(table: FloatArray) -> FloatArray:
     counts = is_finite.sum(axis=-2)
     sums = np.where(is_finite, table, 0.0).sum(axis=-2)
     return np.divide(sums, counts, out=np.full(sums.shape, math.nan), where=counts > 0)
-
-
-def _resampled(table: FloatArray) -> FloatArray:
-    """Return the means of bootstrap samples of the runs, shape `(samples, scores)`; empty with fewer than two runs."""
-    n_runs = len(table)
-    if n_runs < 2:
-        return np.empty((0, table.shape[1]))
-    draws = np.random.default_rng(SEED).integers(0, n_runs, (N_RESAMPLES, n_runs))
-    return _means(table[draws])
-
-
-def _interval(values: FloatArray) -> tuple[float | None, float | None]:
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return None, None
-    low, high = np.quantile(values, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-    return float(low), float(high)
-
-
-def _estimate(column: FloatArray, means: FloatArray) -> Estimate:
-    values = column[np.isfinite(column)]
-    return Estimate(float(values.mean()), *_interval(means), len(values))
 
 
 def known_scores(scores: Mapping[str, float | None]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.findings import Findings, Table, Value, require_measure
 from mesa_llm.experiments.people.answers import (
+    AGENT,
     ANSWER,
     AnswerTable,
     answer_table,
@@ -43,7 +44,7 @@ from mesa_llm.experiments.people.distributions import (
 from mesa_llm.experiments.people.prediction_powered import PoweredEstimate, prediction_powered_mean
 from mesa_llm.experiments.people.scales import AnswerScale, doubtful_numbers, odd_codes, scale_of, within_scale
 from mesa_llm.runlog.comparison import not_checked
-from mesa_llm.statistics import Estimate, mean_estimate, with_interval
+from mesa_llm.statistics import Estimate, cluster_means, mean_estimate, with_interval
 from mesa_llm.tables import MISSING, TableSource
 from mesa_llm.text import clip, counted, figure_text, suggestion, table
 
@@ -538,7 +539,7 @@ class _Asked:
         means: dict[str, Any] = {"mean": None, "people_mean": None, "shares": {}, "people_shares": {}}
         if self.kind == "number":
             numbers = (as_numbers(given, self.question), as_numbers(people, self.question))
-            means |= {"mean": mean_estimate(numbers[0]), "people_mean": mean_estimate(numbers[1])}
+            means |= {"mean": _mean_over_agents(ours, numbers[0]), "people_mean": mean_estimate(numbers[1], "people")}
         else:
             means |= {"shares": _shares(given), "people_shares": _shares(people)}
         return AnswerComparison(
@@ -635,6 +636,15 @@ def _with_answers(rows: pd.DataFrame, given: Sequence[Any]) -> pd.DataFrame:
 
 def _given(rows: pd.DataFrame) -> list[Any]:
     return [one for one in rows[ANSWER] if one is not None]
+
+
+def _mean_over_agents(rows: pd.DataFrame, numbers: Sequence[float]) -> Estimate | None:
+    """Average answers over agents: those that one agent gave with several seeds are no further respondents."""
+    if AGENT not in rows.columns:
+        return mean_estimate(numbers, "answers")
+    cells = [agent for agent, answer in zip(rows[AGENT], rows[ANSWER], strict=True) if answer is not None]
+    agents = [at if is_missing(agent) else _group(agent) for at, agent in enumerate(cells)]
+    return mean_estimate(cluster_means(numbers, agents), "agents")
 
 
 def _members(rows: pd.DataFrame, of: Sequence[Any] | None) -> pd.DataFrame:

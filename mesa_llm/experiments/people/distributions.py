@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from mesa_llm.statistics import COVERAGE, SEED, Estimate, FloatArray
+from mesa_llm.statistics import COVERAGE, MIN_RUNS, Estimate, FloatArray
 
 Kind = Literal["number", "choice"]
 """Whether answers are compared by their sizes, or as names."""
@@ -19,8 +19,8 @@ Kind = Literal["number", "choice"]
 N_SPLITS = 400
 """Number of times that people are split at random."""
 
-N_RESAMPLES = 1_000
-"""Number of bootstrap samples of a ratio."""
+SEED = 1
+"""Seed of the splits."""
 
 MIN_SPLIT = 4
 """Minimum number of people to split."""
@@ -92,31 +92,47 @@ def spread_of(sample: NDArray[Any], kind: Kind) -> float | None:
 
 
 def spread_ratio(simulated: NDArray[Any], people: NDArray[Any], kind: Kind) -> Estimate | None:
-    """Divide the spread of simulated answers by that of people's, with a percentile bootstrap interval.
+    """Divide the spread of simulated answers by that of people's, with the interval of a jackknife on log scale.
 
     Returns:
         The ratio, below 1 where simulated answers are too alike; its n counts simulated answers. None with fewer than
-        two answers on either side, or where people all answer alike.
+        two answers on either side, or where people all answer alike. It has no interval below `MIN_RUNS` answers on
+        either side, or where all but one answer alike.
+
+    Source:
+        Miller (1968), Jackknifing variances, Annals of Mathematical Statistics 39(2).
     """
     ours, theirs = spread_of(simulated, kind), spread_of(people, kind)
     if ours is None or not theirs:
         return None
-    rng = np.random.default_rng(SEED)
-    over, under = (_resampled_spread(sample, kind, rng) for sample in (simulated, people))
-    ratios = (over / np.where(under > 0, under, np.nan))[under > 0]
-    ends = [None, None]
-    if len(ratios) > COVERAGE * N_RESAMPLES:
-        ends = np.quantile(ratios, ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)).tolist()
-    return Estimate(ours / theirs, ends[0], ends[1], len(simulated))
+    n = min(len(simulated), len(people))
+    ratio = Estimate(ours / theirs, None, None, len(simulated), "answers")
+    logs = [_log_spreads_without(sample, kind) for sample in (simulated, people)]
+    if n < MIN_RUNS or not ours or not all(np.isfinite(one).all() for one in logs):
+        return ratio
+    squares = [(len(one) - 1) ** 2 / len(one) * float(one.var(ddof=1)) for one in logs]
+    variance = sum(squares)
+    if not variance:
+        return ratio
+    freedom = variance**2 / sum(square**2 / (len(one) - 1) for square, one in zip(squares, logs, strict=True))
+    reach = float(stats.t.ppf((1 + COVERAGE) / 2, freedom)) * math.sqrt(variance)
+    return replace(ratio, low=ratio.value * math.exp(-reach), high=ratio.value * math.exp(reach))
 
 
-def _resampled_spread(sample: NDArray[Any], kind: Kind, rng: np.random.Generator) -> FloatArray:
+def _log_spreads_without(sample: NDArray[Any], kind: Kind) -> FloatArray:
+    """Return the logarithm of the spread without each answer in turn, shape `(answers,)`; −∞ for no spread."""
     n = len(sample)
     if kind == "number":
-        blocks = [rng.choice(sample, (100, n)).var(axis=1, ddof=1) for _ in range(N_RESAMPLES // 100)]
-        return np.concatenate(blocks)
-    counts = rng.multinomial(n, np.bincount(sample) / n, N_RESAMPLES)
-    return 1 - (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
+        apart = sample - sample.mean()
+        total = float(np.square(apart).sum())
+        spreads = (total - np.square(apart) * n / (n - 1)) / max(n - 2, 1)
+        spreads = np.where(spreads > 1e-12 * total / n, spreads, 0.0)
+    else:
+        counts = np.bincount(sample)
+        alike = float((counts * (counts - 1)).sum())
+        spreads = 1 - (alike - 2 * (counts[sample] - 1)) / max((n - 1) * (n - 2), 1)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(spreads, 0.0))
 
 
 def split_half(people: NDArray[Any], n_simulated: int, kind: Kind, rng: int = SEED) -> SplitHalf | None:

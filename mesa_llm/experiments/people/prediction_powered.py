@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from mesa_llm.statistics import COVERAGE, Estimate, FloatArray
+from mesa_llm.statistics import COVERAGE, MIN_RUNS, Estimate, FloatArray
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def prediction_powered_mean(
     simulation that predicts people well narrows the interval; the weight of one that does not goes to 0.
 
     Args:
-        people: People's answers; 1 and 0 for a share.
-        simulated: Simulated answers of the same units, in the same order.
+        people: People's answers; 1 and 0 for a share. NaN where one is missing: that unit then counts as an other.
+        simulated: Simulated answers of the same units, in the same order; a unit without one (NaN) is left out.
         others: Simulated answers of units without a person's answer.
 
     Raises:
@@ -56,6 +56,10 @@ def prediction_powered_mean(
         Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv 2311.01453. Intervals use Student's t, as people are few.
     """
     answers, own, rest = (np.asarray(values, dtype=np.float64) for values in (people, simulated, others))
+    if len(own) == len(answers):
+        rest = np.concatenate([rest, own[~np.isfinite(answers)]])
+        both = np.isfinite(answers) & np.isfinite(own)
+        answers, own, rest = answers[both], own[both], rest[np.isfinite(rest)]
     n, n_others = len(answers), len(rest)
     if len(own) != n or n < 2 or not n_others:
         raise ValueError(
@@ -68,8 +72,8 @@ def prediction_powered_mean(
     if n_others > 1:
         variance += weight**2 * rest.var(ddof=1) / n_others
     return PoweredEstimate(
-        _with_ends(float(value), float(variance), n),
-        _with_ends(float(answers.mean()), float(answers.var(ddof=1) / n), n),
+        _with_ends(float(value), float(variance), n, 2 if weight else 1),  # the weight is estimated, too
+        _with_ends(float(answers.mean()), float(answers.var(ddof=1) / n), n, 1),
         weight,
         n_others,
     )
@@ -84,6 +88,8 @@ def _weight(answers: FloatArray, own: FloatArray, rest: FloatArray) -> float:
     return float(np.clip(together / (spread * (1 + len(own) / len(rest))), 0, 1))
 
 
-def _with_ends(value: float, variance: float, n: int) -> Estimate:
-    reach = float(stats.t.ppf((1 + COVERAGE) / 2, n - 1)) * math.sqrt(variance)
-    return Estimate(value, value - reach, value + reach, n)
+def _with_ends(value: float, variance: float, n: int, n_fitted: int) -> Estimate:
+    if n < MIN_RUNS or not variance:
+        return Estimate(value, None, None, n, "people")
+    reach = float(stats.t.ppf((1 + COVERAGE) / 2, n - n_fitted)) * math.sqrt(variance)
+    return Estimate(value, value - reach, value + reach, n, "people")

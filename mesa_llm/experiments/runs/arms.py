@@ -16,14 +16,13 @@ import numpy.typing as npt
 
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, ConfigError
-from mesa_llm.experiments.benchmarks.scores import bootstrap
 from mesa_llm.experiments.findings import Table, estimate_cells, require_measure
 from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Quality, total_quality
 from mesa_llm.records import Usage
-from mesa_llm.statistics import Estimate
+from mesa_llm.statistics import Estimate, mean_intervals
 from mesa_llm.text import none_succeeded
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ type Results = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Band:
-    """A measure over the steps: mean over runs, with a 95 % bootstrap interval."""
+    """A measure over the steps: mean over runs, with a 95 % interval."""
 
     mean: FloatArray
     """Mean by step, from step 0; NaN where no run has a value."""
@@ -64,7 +63,7 @@ class ArmFindings(StudyFindings):
     """Arm → measure → its values over the steps."""
 
     outcomes: Mapping[str, Estimate] = field(default_factory=dict[str, Estimate])
-    """Name of a figure → mean over seeds, with a 95 % bootstrap interval."""
+    """Name of a figure → mean over seeds, with a 95 % interval."""
 
     results: Mapping[str, Mapping[int, Results]] = field(default_factory=dict[str, Mapping[int, Results]])
     """Arm → seed → results of the run; empty where a study keeps none."""
@@ -178,7 +177,7 @@ def arm_findings(
     """
     rows = [{"figure": figure, **estimate_cells(one), "runs": float(one.n)} for figure, one in outcomes.items()]
     setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, "steps": steps, **setup.parameters}
-    tables = [Table("Figures", rows, "Means over seeds, with 95 % bootstrap intervals.")]
+    tables = [Table("Figures", rows, "Means over seeds, with 95 % intervals.")]
     drawn = None if draw is None else partial(draw, name, bands, len(setup.seeds))
     return ArmFindings(name, question, setting, cost, tables, drawn, bands=bands, outcomes=outcomes)
 
@@ -333,7 +332,7 @@ def bands_of(runs: FloatArray, measures: Sequence[str]) -> dict[str, Band]:
         runs: Courses, shape `(runs, measures, steps + 1)`.
         measures: Names of the measures.
     """
-    return {name: Band(*bootstrap(runs[:, row])) for row, name in enumerate(measures)}
+    return {name: Band(*mean_intervals(runs[:, row])) for row, name in enumerate(measures)}
 
 
 def line_of(values: FloatArray) -> Band:
@@ -346,14 +345,14 @@ def line_of(values: FloatArray) -> Band:
 
 
 def estimates(figures: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
-    """Average the figures of several seeds, with bootstrap intervals.
+    """Average the figures of several seeds, with intervals.
 
     Args:
         figures: Figures of each seed, by name.
     """
     names = list(dict.fromkeys(name for one in figures for name in one))
     table = np.array([[one.get(name, np.nan) for name in names] for one in figures], dtype=np.float64)
-    columns = zip(names, *bootstrap(table.reshape(len(figures), len(names))), strict=True)
+    columns = zip(names, *mean_intervals(table.reshape(len(figures), len(names))), strict=True)
     ends = {name: (float(mean), _number(low), _number(high)) for name, mean, low, high in columns}
     return {name: Estimate(*values, len(figures)) for name, values in ends.items()}
 

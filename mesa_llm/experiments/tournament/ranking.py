@@ -10,9 +10,9 @@ from random import Random
 import numpy as np
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.benchmarks.scores import bootstrap
 from mesa_llm.experiments.tournament.game import FORFEIT, Game
 from mesa_llm.experiments.tournament.players import Player
+from mesa_llm.statistics import mean_intervals
 from mesa_llm.text import table
 
 
@@ -125,7 +125,7 @@ def _readable(game: Game, moves: Sequence[str]) -> list[str]:
 
 
 def _standings(game: Game, players: Sequence[Player], tallies: Mapping[str, Tally]) -> list[Standing]:
-    means, lows, highs = bootstrap(np.array([tally.points for tally in tallies.values()]).T)
+    means, lows, highs = mean_intervals(np.array([tally.points for tally in tallies.values()]).T)
     standings: list[Standing] = []
     for index, player in enumerate(players):
         tally = tallies[player.name]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from mesa_llm import ConfigError
+from mesa_llm.statistics import mean_intervals
 from mesa_llm_models.discussion.session import Session
 from mesa_llm_models.discussion.world.clock import seconds_of
 
@@ -92,39 +92,33 @@ def missing_answers(sessions: Iterable[Session]) -> pd.DataFrame:
 # -- over rooms and runs
 
 
-def curve(models: Sequence[Any], question: str | None = None, n_resamples: int = 1_000) -> pd.DataFrame:
-    """Compute the mean attitude of each party after each number of messages, with bootstrap intervals over rooms.
+def curve(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
+    """Compute the mean attitude of each party after each number of messages, with intervals over rooms.
 
     Args:
         models: Models that have run.
         question: Id of the question; None: the first that is answered by number.
-        n_resamples: Number of bootstrap samples of rooms.
 
     Returns:
         One row a party and number of messages, by that number: party, after (number of messages), mean, low and high
         (95 %), rooms.
     """
-    return curve_of([attitudes(model.sessions, question) for model in models], question, n_resamples)
+    return curve_of([attitudes(model.sessions, question) for model in models], question)
 
 
-def curve_of(answers: Sequence[pd.DataFrame], question: str | None = None, n_resamples: int = 1_000) -> pd.DataFrame:
+def curve_of(answers: Sequence[pd.DataFrame], question: str | None = None) -> pd.DataFrame:
     """Compute what `curve` does, from the answers of each run.
 
     Args:
         answers: Table of `attitudes` of each run.
         question: Id of the question; None: the first.
-        n_resamples: Number of bootstrap samples of rooms.
     """
     table = _of_runs(answers, question)
-    rng = np.random.default_rng(0)
     rows: list[dict[str, Any]] = []
     for (party, after), group in table.groupby(["party", "after"], sort=False):
         means = group.groupby(["run", "room"])["answer"].mean().to_numpy(float)
-        samples = rng.choice(means, (n_resamples, len(means))).mean(axis=1)
-        low, high = np.percentile(samples, [2.5, 97.5])
-        rows.append(
-            {"party": party, "after": after, "mean": means.mean(), "low": low, "high": high, "rooms": len(means)}
-        )
+        mean, low, high = (float(one[0]) for one in mean_intervals(means[:, None]))
+        rows.append({"party": party, "after": after, "mean": mean, "low": low, "high": high, "rooms": len(means)})
     rows.sort(key=lambda row: row["after"])
     return pd.DataFrame(rows, columns=["party", "after", "mean", "low", "high", "rooms"])
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm import LLMModel
-from mesa_llm.experiments.benchmarks.scores import bootstrap
 from mesa_llm.experiments.findings import Table
 from mesa_llm.experiments.runs.arms import (
     ArmFindings,
@@ -27,7 +26,7 @@ from mesa_llm.experiments.runs.arms import (
 )
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.population import read_users
-from mesa_llm.statistics import Estimate
+from mesa_llm.statistics import Estimate, mean_intervals
 from mesa_llm_models.oasis.charts import study_chart
 from mesa_llm_models.oasis.spreading import (
     FITTED,
@@ -231,7 +230,7 @@ def topic_losses(name: str, spreads: Sequence[RealSpread], by_topic: Sequence[Pr
         for who, curves in predictions.items():
             mean = np.mean([getattr(one, name) for one in curves], axis=0)
             losses.setdefault(who, []).append(np.abs(mean - real) / real.max())
-    return {who: Band(*bootstrap(np.array(rows))) for who, rows in losses.items()}
+    return {who: Band(*mean_intervals(np.array(rows))) for who, rows in losses.items()}
 
 
 def study_fit(setup: StudySetup, *, data: Path) -> StudyFindings:
@@ -257,7 +256,7 @@ def curve_bands(
         runs: Arm → curves of its runs.
         lines: Name → curves of a single line.
     """
-    bands = {arm: Band(*bootstrap(np.array([getattr(one, name) for one in own]))) for arm, own in runs.items()}
+    bands = {arm: Band(*mean_intervals(np.array([getattr(one, name) for one in own]))) for arm, own in runs.items()}
     return bands | {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
 
 
@@ -278,7 +277,7 @@ def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves)
 
 
 def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds: Sequence[int]) -> dict[str, Estimate]:
-    """Compute the errors on held-out topics, with bootstrap intervals over topics.
+    """Compute the errors on held-out topics, with intervals over topics.
 
     For times, the mean absolute difference of logarithms (0.69: a factor of two); for depths, the mean absolute
     difference.

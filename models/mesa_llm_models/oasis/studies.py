@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from mesa_llm.experiments.benchmarks.scores import bootstrap
 from mesa_llm.experiments.runs.arms import ArmFindings, Arms, Band, Results, arm_findings, estimates
 from mesa_llm.experiments.runs.study import Study, StudySetup
+from mesa_llm.statistics import mean_intervals
 from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS, AblationModel
 from mesa_llm_models.oasis.charts import study_chart
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel
@@ -300,7 +300,9 @@ def study_ablations(setup: StudySetup, *, data: Path | None = None) -> ArmFindin
     bands = {
         name: {
             part: Band(
-                *bootstrap(np.array([relative(name, one, runs[f"{part}, {one.name}"]).mean(axis=0) for one in spreads]))
+                *mean_intervals(
+                    np.array([relative(name, one, runs[f"{part}, {one.name}"]).mean(axis=0) for one in spreads])
+                )
             )
             for part in TOPIC_ARMS
         }

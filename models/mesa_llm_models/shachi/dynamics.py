@@ -161,7 +161,7 @@ def path_table(paths: list[dict[Stock, list[float]]], sessions: int) -> Table:
             has_original = sessions == SESSIONS and index < len(original[stock])
             row[f"original {stock}"] = original[stock][index] if has_original else None
         table.append(row)
-    return Table("Prices over the sessions", table, f"Means over runs, with {COVERAGE:.0%} bootstrap intervals.")
+    return Table("Prices over the sessions", table, f"Means over runs, with {COVERAGE:.0%} intervals.")
 
 
 def prices_chart(paths: list[dict[Stock, list[float]]], *, is_comparable: bool) -> Panels:

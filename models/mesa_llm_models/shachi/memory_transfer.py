@@ -24,7 +24,7 @@ from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
 from mesa_llm.memory import SavedMemories, saved_memories
-from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
+from mesa_llm.statistics import MIN_RUNS, Comparison, compare, correct, mean_estimate
 from mesa_llm_models.cognitive_biases.scores import BIASES
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.oasis.model import OasisModel
@@ -246,8 +246,8 @@ def shift_table(scores: pd.DataFrame) -> Table:
     return Table(
         "Shift of each bias with the memory of another life",
         rows,
-        "difference: score with the memory less score without, paired by decider, with its 95 % bootstrap interval; p "
-        "by paired permutation, adjusted for all rows (Benjamini–Hochberg). A shift is found if both adjusted p, "
+        "difference: score with the memory less score without, paired by decider, with its 95 % interval; p by "
+        "the paired t-test, adjusted for all rows (Benjamini–Hochberg). A shift is found if both adjusted p, "
         "against no memory and against neutral text of the same length, lie below 0.05. Directions were said before.",
     )
 
@@ -260,7 +260,7 @@ def verdict(one: Comparison | None, against: Comparison | None, expected: int) -
         against: Comparison with neutral text.
         expected: The published direction; 0 for none.
     """
-    if one is not None and one.difference.n < MIN_PAIRS:
+    if one is not None and one.difference.n < MIN_RUNS:
         return "too few pairs" if expected else ""
     if one is None or not is_found(one):
         return "not found" if expected else ""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm import ConfigError
-from mesa_llm.statistics import MIN_PAIRS
+from mesa_llm.statistics import MIN_RUNS
 
 
 def runs_with(rows: pd.DataFrame, **chosen: Any) -> pd.DataFrame:
@@ -54,7 +54,6 @@ def lack_of_seeds(n_seeds: int) -> str:
     Args:
         n_seeds: Number of seeds.
     """
-    if n_seeds >= MIN_PAIRS:
+    if n_seeds >= MIN_RUNS:
         return ""
-    enough = "an interval and a test need 2 seeds, and " if n_seeds < 2 else ""
-    return f"Of seeds, {enough}a p below 0.05 needs about {MIN_PAIRS} ({n_seeds} here)."
+    return f"An interval and a test need {MIN_RUNS} seeds ({n_seeds} here)."

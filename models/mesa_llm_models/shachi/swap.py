@@ -344,7 +344,7 @@ def slope_table(rows: pd.DataFrame) -> Table:
     return Table(
         "Lines of the laws by backend",
         table,
-        "Slope: mean of the slopes of the runs, with its 95 % bootstrap interval and its standard error over runs. "
+        "Slope: mean of the slopes of the runs, with its 95 % interval and its standard error over runs. "
         "Pooled: one line through the years of all runs.",
     )
 

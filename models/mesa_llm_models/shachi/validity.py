@@ -338,8 +338,8 @@ def effect_table(reactions: Reactions) -> Table:
     return Table(
         "Effect of the news on the price, in percentage points",
         rows,
-        "Change since the last close before the news, with the news less without, paired by seed; p by paired "
-        "permutation, adjusted for all rows (Benjamini–Hochberg).",
+        "Change since the last close before the news, with the news less without, paired by seed; p by the paired "
+        "t-test, adjusted for all rows (Benjamini–Hochberg).",
     )
 
 

@@ -138,8 +138,8 @@ def indicator_table(rows: pd.DataFrame) -> Table:
     return Table(
         "Change of the indicators against the exchange alone",
         table,
-        "volume: matched orders; buys, sells: orders submitted. In brackets of the change: 95 % bootstrap interval of "
-        "the pairs. p: paired permutation test of the difference; adjusted for all rows (Benjamini–Hochberg).",
+        "volume: matched orders; buys, sells: orders submitted. In brackets of the change: 95 % interval of "
+        "the pairs. p: paired t-test; adjusted for all rows (Benjamini–Hochberg).",
     )
 
 

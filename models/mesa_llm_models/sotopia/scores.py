@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from mesa_llm import ConfigError
-from mesa_llm.statistics import krippendorff_alpha
+from mesa_llm.statistics import jackknife_estimate, krippendorff_alpha
 from mesa_llm_models.sotopia.episodes import Episode
 from mesa_llm_models.sotopia.judge import STANDARD, TABLE_ORDER, Dimension, intraclass
 
@@ -24,9 +24,6 @@ OVERALL = "overall"
 
 SUCCESS = 0.7
 """Minimum goal score that counts as success, on a scale from 0 (lowest possible) to 1 (highest): 7 of 10."""
-
-N_DRAWS = 2_000
-"""Number of bootstrap samples."""
 
 
 # -- one judgement: the original's aggregation of rows
@@ -289,26 +286,22 @@ def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = 
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: int = 0) -> tuple[float, float]:
-    """Compute a 95 % bootstrap interval of a mean, resampling situations with all their episodes.
+def interval(scores: pd.DataFrame, name: str) -> tuple[float, float]:
+    """Compute a 95 % interval of a mean, by a jackknife that leaves out a situation with all its episodes.
 
     Args:
         scores: One row per episode and seat, with a column `situation`.
         name: Column.
-        n_draws: Number of bootstrap samples.
-        rng: Seed of the samples.
 
     Returns:
-        Lower and upper end; NaN with fewer than two situations.
+        Lower and upper end; NaN with fewer than four situations, or if they are all alike.
     """
     by_situation: Any = scores.dropna(subset=[name]).groupby("situation")[name]
-    sums, counts = by_situation.sum().to_numpy(), by_situation.count().to_numpy()
-    if len(sums) < 2:
+    totals = np.column_stack([by_situation.sum(), by_situation.count()]).astype(np.float64)
+    if not len(totals):
         return math.nan, math.nan
-    draws = np.random.default_rng(rng).integers(0, len(sums), (n_draws, len(sums)))
-    means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(low), float(high)
+    mean = jackknife_estimate(totals, lambda some: some[:, 0].sum() / some[:, 1].sum(), "situations")
+    return (math.nan, math.nan) if mean.low is None or mean.high is None else (mean.low, mean.high)
 
 
 def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -320,7 +313,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
         names: Columns.
 
     Returns:
-        One row per column: difference (first minus second), low and high (bootstrap interval over situations), p
+        One row per column: difference (first minus second), low and high (95 % interval over situations), p
         (paired t test), pairs.
     """
     keys = ["situation", "pair", "seat"]
@@ -446,7 +439,7 @@ def agreement(run: ScoredRun) -> pd.DataFrame:
             index=["judge", "sample", "swapped"], columns=["episode", "seat"], values=one.name, dropna=False
         )
         table = raters.to_numpy() if len(raters) else np.empty((0, 0))
-        alpha = krippendorff_alpha(table.T.tolist(), "interval", n_resamples=0)
+        alpha = krippendorff_alpha(table.T.tolist(), "interval", interval=False)
         rows[one.name] = {"icc": intraclass(table), "alpha": math.nan if alpha is None else alpha.value}
         rows[one.name]["first_gain"] = _first_gain(ratings, one.name)
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -35,14 +35,14 @@ def test_files_and_known_strategies_are_ranked_with_intervals(tmp_path) -> None:
         "copycat": "print('hello')\ndef move(own, other): return other[-1] if other else 'cooperate'",
         "gambler": "import random\ndef move(own, other): return random.choice(['cooperate', 'defect'])",
     }
-    standings = ranked(seated(tmp_path, sources, ["tit_for_tat", "always_defect"]), rounds=10, repeats=3)
+    standings = ranked(seated(tmp_path, sources, ["tit_for_tat", "always_defect"]), rounds=10, repeats=5)
     assert standings["copycat"].score == pytest.approx(standings["tit_for_tat"].score, abs=0.3)
     gambler = standings["gambler"]
     assert gambler.low is not None
     assert gambler.high is not None
     assert gambler.low <= gambler.score <= gambler.high
     assert standings["always_defect"].shares == {"cooperate": 0, "defect": 1}
-    assert standings == ranked(seated(tmp_path, sources, ["tit_for_tat", "always_defect"]), rounds=10, repeats=3)
+    assert standings == ranked(seated(tmp_path, sources, ["tit_for_tat", "always_defect"]), rounds=10, repeats=5)
 
 
 @pytest.mark.parametrize(
