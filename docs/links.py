@@ -1,6 +1,6 @@
 """Links between Markdown files that work on a code host and in the built documentation.
 
-Files link to files of the repository: `../mesa_llm/statistics.py`, `../models/mesa_llm_models/social/README.md`. In the
+Files link to files of the repository: `../mesa_llm/world.py`, `../models/mesa_llm_models/social/README.md`. In the
 built documentation such a link leads to the page that is made of the file.
 """
 

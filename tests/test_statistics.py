@@ -150,7 +150,7 @@ def test_a_ratio_lies_where_the_difference_may_be_nothing() -> None:
     assert (below.low, above.high) == pytest.approx((0, 0), abs=1e-8)
     assert found.low < found.value < found.high
     alike = ratio_estimate([2.0, 4.0, 6.0, 20.0], [1.0, 2.0, 3.0, 10.0])
-    assert (alike.value, alike.low) == (2.0, None)
+    assert (alike.value, alike.low, alike.high) == (2.0, 2.0, 2.0)
 
 
 @pytest.mark.parametrize("divisor", [[0.0, 0.0], [-1.0, -2.0], [-2.0, 1.0]])

@@ -184,8 +184,7 @@ def ratio_estimate(first: Column, second: Column) -> Estimate:
     """Compute the ratio of two means over runs with equal seeds, with Fieller's interval.
 
     The interval holds each ratio r for which the interval of the mean of `first` − r · `second` holds 0, as
-    `mean_estimate` computes it. It has no ends where the denominator does not differ from 0, below `MIN_RUNS` pairs, or
-    if the pairs do not vary.
+    `mean_estimate` computes it. It has no ends where the denominator does not differ from 0, or below `MIN_RUNS` pairs.
 
     Args:
         first: Values of the numerator, one per run.
@@ -206,8 +205,10 @@ def ratio_estimate(first: Column, second: Column) -> Estimate:
         raise ValueError(f"the denominator of a ratio must be positive, got {below:.4g}; use the difference instead")
     ratio = Estimate(above / below, None, None, n, "pairs of runs")
     scale = max(abs(ratio.value), float(np.abs(one).max()) / below)
-    if n < MIN_RUNS or np.ptp(one - ratio.value * other) <= 1e-12 * scale * below:
+    if n < MIN_RUNS:
         return ratio
+    if np.ptp(one - ratio.value * other) <= 1e-12 * scale * below:
+        return replace(ratio, low=ratio.value, high=ratio.value)
 
     def lower_end(at: float) -> float:
         return float(mean_intervals((one - at * other)[:, None])[1][0])
@@ -226,7 +227,8 @@ def _zero_beyond(end: Callable[[float], float], start: float, step: float) -> fl
     for doubling in range(21):
         outside = start + step * 2.0 ** (doubling - 1)
         if end(inside) * end(outside) <= 0:
-            return float(optimize.brentq(end, inside, outside, xtol=1e-12, rtol=1e-10))
+            root: Any = optimize.brentq(end, inside, outside, xtol=1e-12)
+            return float(root)
         inside = outside
     return None
 

@@ -78,7 +78,7 @@ def test_the_runs_can_be_kept_and_are_not_asked_twice(tmp_path: Path) -> None:
         (0.5, 0.1, 0.9, "reacts"),
         (0.05, 0.01, 0.09, "hardly reacts"),
         (0.5, -0.1, 1.1, "cannot tell"),
-        (0.05, None, None, "cannot tell"),
+        (0.3, None, None, "cannot tell"),
         (0.01, -0.03, 0.05, "does not react"),
         (-0.5, -0.9, -0.1, "reacts the wrong way"),
     ],

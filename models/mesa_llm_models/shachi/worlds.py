@@ -18,15 +18,8 @@ from numpy.typing import NDArray
 from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
-from mesa_llm.statistics import (
-    N_PERMUTATIONS,
-    SEED,
-    Comparison,
-    compare,
-    correct,
-    mean_estimate,
-    ratio_estimate,
-)
+from mesa_llm.statistics import Comparison, compare, correct, mean_estimate, ratio_estimate
+from mesa_llm.statistics.comparisons import N_PERMUTATIONS, SEED
 from mesa_llm.text import counted
 from mesa_llm_models.oasis.model import POST
 from mesa_llm_models.shachi.rows import column, lack_of_seeds, runs_with

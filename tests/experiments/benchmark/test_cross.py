@@ -44,7 +44,7 @@ def test_a_component_is_worth_what_it_adds_however_chance_falls(taken_apart) -> 
     for component, coins in worth.items():
         found = less[f"own without {component}"]
         assert found is not None
-        assert (found.value, found.low, found.high, found.n) == (-coins, -coins, -coins, 6)
+        assert (found.value, found.low, found.n) == (-coins, None, 6)  # nothing varies
         assert getattr(cells[f"own without {component}"].installation, component) == "ignored"
     assert less["own"] is None
 
