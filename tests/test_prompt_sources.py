@@ -302,6 +302,10 @@ def calls_of(tree: ast.AST, names: set[str]) -> Iterator[ast.Call]:
     return (call for call in calls if {getattr(call.func, "id", ""), getattr(call.func, "attr", "")} & names)
 
 
+def imports_of(tree: ast.AST) -> Iterator[ast.ImportFrom]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+
+
 def own_texts(node: ast.AST) -> Iterator[str]:
     """Find the texts of an expression, but not those in the calls within it."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -320,8 +324,13 @@ def test_no_reason_of_a_refusal_stands_where_something_is_refused() -> None:
 @pytest.mark.parametrize("path", [path for path in code_files() if "REASONS = {" in path.read_text(encoding="utf-8")])
 def test_every_reason_of_a_refusal_is_used_and_has_its_values(path: Path) -> None:
     place = path.relative_to(ROOT / "models" if path.is_relative_to(ROOT / "models") else ROOT)
-    reasons: dict[str, str] = importlib.import_module(".".join(place.with_suffix("").parts)).REASONS
-    trees = [tree for other, tree in modules() if other.parent == path.parent and other != path]
+    name = ".".join(place.with_suffix("").parts)
+    reasons: dict[str, str] = importlib.import_module(name).REASONS
+    trees = [
+        tree
+        for other, tree in modules()
+        if other != path and (other.parent == path.parent or name in {node.module for node in imports_of(tree)})
+    ]
     assert reasons.keys() <= {literal.value for tree in trees for literal in literals(tree)}
     for call in (call for tree in trees for call in calls_of(tree, {"reason_text"})):
         given = {keyword.arg for keyword in call.keywords}

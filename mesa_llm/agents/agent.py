@@ -23,8 +23,8 @@ from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.engine.answers import SCALARS, plain_answer, written_answer
 from mesa_llm.engine.plain import StepLog, engine_of, require_model
+from mesa_llm.engine.reading.answers import SCALARS, plain_answer, written_answer
 from mesa_llm.engine.setup import require_methods
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory, WindowMemory

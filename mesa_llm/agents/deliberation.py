@@ -13,13 +13,13 @@ from mesa_llm.agents.dialogue import Dialogue
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.engine.access import OpenedModel
-from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import FORCED, NOT_ASKED, Query, decide
 from mesa_llm.engine.foreign import ForeignCall, recorded
 from mesa_llm.engine.numbering import Numbering
-from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.prompt import compose_prompt
+from mesa_llm.engine.reading.answers import answer_schema
+from mesa_llm.engine.reading.parsing import check_decision
 from mesa_llm.engine.setup import no_action_warning, options_warning, unrecorded_warning
 from mesa_llm.engine.survey import JUDGING, advise, check_purpose
 from mesa_llm.errors import ConfigError, ParseError, TransportError

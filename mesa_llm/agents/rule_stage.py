@@ -19,7 +19,7 @@ from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.engine import require_observation
-from mesa_llm.engine.parsing import check_options
+from mesa_llm.engine.reading.parsing import check_options
 from mesa_llm.errors import ParseError, ToolError
 from mesa_llm.memory import MemoryMixin, WindowMemory
 from mesa_llm.records import Decision, Failure, LazyObservation, Observation, Outcome, ToolCall

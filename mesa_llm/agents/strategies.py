@@ -16,9 +16,9 @@ from functools import lru_cache, partial
 from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine.answers import answer_schema, plain_answer
 from mesa_llm.engine.decision import Query, decide, reasoned_tool
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.reading.answers import answer_schema, plain_answer
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Decision, Failure, Observation, ToolSpec, options_for
 from mesa_llm.text import counted

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.aliases import Aliases
-from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.numbering import follow_up, parsing, tool_call
-from mesa_llm.engine.parsing import DECLINED, FILTERED, MAX_TEXT, read, require_ended, thought_in
 from mesa_llm.engine.presentation import AS_WRITTEN, Presentation, presented
-from mesa_llm.engine.reasoning import split_reasoning
+from mesa_llm.engine.reading.aliases import Aliases
+from mesa_llm.engine.reading.answers import answer_schema
+from mesa_llm.engine.reading.parsing import DECLINED, FILTERED, MAX_TEXT, read, require_ended, thought_in
+from mesa_llm.engine.reading.reasoning import split_reasoning
 from mesa_llm.engine.text import ALL_TOKENS, reason_text
 from mesa_llm.errors import (
     AccessRefused,

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, ca
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
-from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.allowance import Allowances
 from mesa_llm.engine.decision import ASKED_AGAIN, FORCED, NOT_ASKED, Query, is_declined, is_filtered
 from mesa_llm.engine.event_loop import EventLoop, Workers, run_now, submit
@@ -29,6 +28,7 @@ from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
 from mesa_llm.engine.opening import OpenedModels
 from mesa_llm.engine.presentation import AS_WRITTEN, SAMPLE_SEEDS, Presentation
+from mesa_llm.engine.reading.aliases import Aliases
 from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import BudgetExceeded, ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.batches.protocol import BatchProgress

@@ -13,11 +13,11 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.config import AgentConfig, Reasoning, Settings, require_reasoning
 from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import decide
-from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.prompt import compose_prompt
+from mesa_llm.engine.reading.answers import answer_schema
+from mesa_llm.engine.reading.parsing import check_decision
 from mesa_llm.engine.setup import require_minds
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.human.queue import HumanLLM

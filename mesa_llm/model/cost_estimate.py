@@ -17,9 +17,9 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.access import Access, OpenedModel
-from mesa_llm.engine.answers import plain_answer
 from mesa_llm.engine.numbering import purpose_counted
 from mesa_llm.engine.options import ACCESS_OPTIONS
+from mesa_llm.engine.reading.answers import plain_answer
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name

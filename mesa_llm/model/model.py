@@ -15,11 +15,11 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning, Settings
 from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.activation import Activation, everyone, llm_agents
-from mesa_llm.engine.aliases import Aliases, aliases_of
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.opening import written_options
 from mesa_llm.engine.options import RunOptions, checked_options, option
 from mesa_llm.engine.presentation import AS_WRITTEN, require_wording
+from mesa_llm.engine.reading.aliases import Aliases, aliases_of
 from mesa_llm.engine.setup import require_names
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.errors import ConfigError

@@ -39,7 +39,7 @@ from mesa_llm import (
 )
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.observation import join
-from mesa_llm.engine.parsing import read
+from mesa_llm.engine.reading.parsing import read
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import WindowMemory
 from mesa_llm.testing import honest, honest_reply

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mesa_llm import Observation, ToolCall, action, tool
-from mesa_llm.engine.parsing import read
+from mesa_llm.engine.reading.parsing import read
 from mesa_llm.errors import BadReply, ParseError
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.questionnaire import Item, Sheet

@@ -18,7 +18,7 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.engine.decision import Query, decide
-from mesa_llm.engine.parsing import read_answer
+from mesa_llm.engine.reading.parsing import read_answer
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.replies import call

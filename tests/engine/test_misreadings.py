@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from mesa_llm import Observation, Reply, ToolCall, action
-from mesa_llm.engine.parsing import read, read_answer
+from mesa_llm.engine.reading.parsing import read, read_answer
 from mesa_llm.errors import ParseError
 from mesa_llm.records import Decision
 from mesa_llm.tools.toolbox import ToolBox

@@ -21,7 +21,7 @@ from mesa_llm.engine.numbering import (
     purpose_counted,
     tool_call,
 )
-from mesa_llm.engine.tool_calls import MAX_CALLS
+from mesa_llm.engine.reading.tool_calls import MAX_CALLS
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Salt
 

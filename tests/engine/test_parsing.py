@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mesa_llm import Decision, Observation, Reply, ToolCall
-from mesa_llm.engine.answers import answer_schema, plain_answer
-from mesa_llm.engine.parsing import check_decision, read, read_answer
+from mesa_llm.engine.reading.answers import answer_schema, plain_answer
+from mesa_llm.engine.reading.parsing import check_decision, read, read_answer
 from mesa_llm.engine.survey import NO_TOOLS
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.lenient_json import values_in

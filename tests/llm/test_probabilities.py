@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from mesa_llm.engine.answers import answer_schema
+from mesa_llm.engine.reading.answers import answer_schema
 from mesa_llm.llm.probabilities import Token, Weighing, choices_of, expected, tokens_in
 from mesa_llm.records import Reply
 from tests.llm.human.questions import ACTIONS, VOTE, ask

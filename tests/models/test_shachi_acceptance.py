@@ -36,7 +36,7 @@ from mesa_llm import (
     action,
     tool,
 )
-from mesa_llm.engine.parsing import read_answer
+from mesa_llm.engine.reading.parsing import read_answer
 from mesa_llm.errors import ParseError
 from mesa_llm.experiments.benchmarks import find_tasks
 from mesa_llm.llm.replies import call

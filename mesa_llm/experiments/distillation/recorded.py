@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mesa_llm.agents.deliberation import situation_of
-from mesa_llm.engine.answers import answer_schema, bare_schema, plain_answer
 from mesa_llm.engine.decision import NOT_ASKED
+from mesa_llm.engine.reading.answers import answer_schema, bare_schema, plain_answer
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm.schema.flat import Schema
 from mesa_llm.llm.surrogate.facts import facts_of, label_of, option_facts

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from mesa_llm import ChatMemory, Decision, Failure, LLMAgent, MemoryEntry, Observation, Outcome, ToolCall, ToolError
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine.answers import written_answer
+from mesa_llm.engine.reading.answers import written_answer
 from mesa_llm.memory import NoMemory
 from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.records import ChatMessage

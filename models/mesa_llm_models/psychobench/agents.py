@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesa_llm import ChatMessage, Observation, agents
-from mesa_llm.engine.answers import written_answer
+from mesa_llm.engine.reading.answers import written_answer
 from mesa_llm.questionnaire import Instrument, Sheet, describe_sheet
 
 NOISE = 0.5

@@ -21,7 +21,6 @@ from jinja2 import Environment, nodes
 
 from mesa_llm import AgentConfig, AgentDesign, Request
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.presentation import (
     Presentation,
     first_person,
@@ -30,6 +29,7 @@ from mesa_llm.engine.presentation import (
     presented,
     sentences,
 )
+from mesa_llm.engine.reading.aliases import Aliases
 from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Setting, plan_for
 from mesa_llm.experiments.audits.wording import facts_in, facts_lost
 from mesa_llm.experiments.runs.listening import ListeningAccess

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from mesa_llm.engine.answers import answer_schema
+from mesa_llm.engine.reading.answers import answer_schema
 from mesa_llm.llm.local.model import LocalLLM
 from mesa_llm.records import Reply, Request
 from tests.llm.human.questions import TOOLS, ask

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from mesa_llm.engine.answers import answer_schema
+from mesa_llm.engine.reading.answers import answer_schema
 from mesa_llm.errors import NoProbabilities
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP

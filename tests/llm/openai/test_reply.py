@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.engine.parsing import read
+from mesa_llm.engine.reading.parsing import read
 from mesa_llm.errors import BadReply, ParseError
 from mesa_llm.llm.lenient_json import UNREAD
 from mesa_llm.llm.openai.reply import MAX_CALLS, MAX_REASONING, Cut, parse, read_reply

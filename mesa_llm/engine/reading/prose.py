@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from mesa_llm.engine.answers import Answer, adapter_of, bare_schema, fitted, is_row
-from mesa_llm.engine.coercion import (
+from mesa_llm.engine.reading.answers import Answer, adapter_of, bare_schema, fitted, is_row
+from mesa_llm.engine.reading.coercion import (
     MAX_OPTION,
     TAKEN_BACK,
     Coercion,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.engine.coercion import CONTRAST, NEGATION, TAKEN_BACK, THOUGHT_KEYS, letters
+from mesa_llm.engine.reading.coercion import CONTRAST, NEGATION, TAKEN_BACK, THOUGHT_KEYS, letters
 from mesa_llm.engine.text import reason_text
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.lenient_json import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in

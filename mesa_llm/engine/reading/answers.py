@@ -1,7 +1,7 @@
 """Typed answers: the schema by which they are requested, how they are read from an object, checked, and written.
 
 An answer is repaired only where nothing is lost and there is one way to do it; what is off its list is no answer.
-Replies without an object are read by `mesa_llm.engine.prose`.
+Replies without an object are read by `mesa_llm.engine.reading.prose`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from mesa_llm.canonical import plain
-from mesa_llm.engine.coercion import (
+from mesa_llm.engine.reading.coercion import (
     ANSWER_KEYS,
     THOUGHT_KEYS,
     Coercion,
@@ -24,8 +24,8 @@ from mesa_llm.engine.coercion import (
     letters,
     letters_of,
 )
+from mesa_llm.engine.reading.tool_calls import line_before
 from mesa_llm.engine.text import reason_text
-from mesa_llm.engine.tool_calls import line_before
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.lenient_json import DECODER, Value, read_value, values_in
 from mesa_llm.tools.tool import describe, plain_schema

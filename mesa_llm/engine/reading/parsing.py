@@ -14,12 +14,12 @@ from typing import Any, cast
 
 from mesa_llm.canonical import member_value
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, object_answer
-from mesa_llm.engine.coercion import THOUGHT_KEYS, Coercion, CoercionError, letters
-from mesa_llm.engine.prose import prose_answer
-from mesa_llm.engine.reasoning import split, split_reasoning
+from mesa_llm.engine.reading.answers import Answer, bare_schema, checked_answer, object_answer
+from mesa_llm.engine.reading.coercion import THOUGHT_KEYS, Coercion, CoercionError, letters
+from mesa_llm.engine.reading.prose import prose_answer
+from mesa_llm.engine.reading.reasoning import split, split_reasoning
+from mesa_llm.engine.reading.tool_calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.engine.text import reason_text
-from mesa_llm.engine.tool_calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.errors import ParseError, ToolError
 from mesa_llm.llm import endings
 from mesa_llm.llm.endings import UNENDED
