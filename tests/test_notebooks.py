@@ -5,12 +5,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.cells import main, texts
-from tests.processes import Python
+from tests.cells import executed_apart, main, texts
 
 PLOTS = re.compile(r"_(?:figure|chart)\(\w+\)\s*$|plt\.show\(\)|subplots\(|\.plot\(|plots\.draw_")
 """What stands in a cell that draws."""
@@ -21,30 +19,23 @@ COURSE = sorted((ROOT / "notebooks" / "course").glob("*/*.ipynb"))
 MAX_BYTES = 300_000
 
 
-@pytest.fixture
-def _forked(monkeypatch) -> None:
-    """Run each kernel, a fresh one, in a process that need not import first."""
-
-    async def launch(self, cmd, **kwargs):
-        environment = {"MPLBACKEND": "module://matplotlib_inline.backend_inline", **kwargs["env"]}  # as a kernel does
-        self.process = Python(*cmd[1:], env=environment, cwd=kwargs["cwd"])
-        return self.connection_info
-
-    monkeypatch.setattr(LocalProvisioner, "launch_kernel", launch)
-
-
 @pytest.fixture(autouse=True)
 def _no_files_of_the_originals(monkeypatch) -> None:
     monkeypatch.delenv("MESA_LLM_DATA", raising=False)  # a reader has none
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_forked")
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_as_it_stands(path) -> None:
-    stored = nbformat.read(path, as_version=4)
+def test_a_notebook_runs_in_jupyter() -> None:
+    path = ROOT / "notebooks" / "23_social_media.ipynb"
     executed = NotebookClient(nbformat.read(path, as_version=4), timeout=600).execute(cwd=str(path.parent))
-    assert texts(stored) == texts(executed)
+    assert texts(nbformat.read(path, as_version=4)) == texts(executed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_as_it_stands(path, tmp_path) -> None:
+    executed = executed_apart(path, tmp_path / "executed.ipynb")
+    assert texts(nbformat.read(path, as_version=4)) == texts(executed)
     drawing = [cell for cell in executed.cells if cell.cell_type == "code" and PLOTS.search(cell.source)]
     without = [cell.source for cell in drawing if not any("image/png" in out.get("data", ()) for out in cell.outputs)]
     assert without == []
