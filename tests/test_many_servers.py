@@ -56,7 +56,7 @@ def output_of(run: Python) -> str:
 
 
 @pytest.mark.slow
-def test_a_population_is_killed_and_resumed_on_several_servers_of_which_one_fails(folder: Path) -> None:
+def test_population_on_several_servers_resumes_though_one_fails(folder: Path) -> None:
     runs: list[Python] = []
 
     def behave(body: object, number: int) -> Fault | None:

@@ -42,7 +42,7 @@ def test_a_notebook_runs_as_it_stands(path, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *COURSE], ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_notebook_is_stored_with_outputs_that_are_small_and_the_same_everywhere(path) -> None:
+def test_stored_notebook_outputs_are_small_and_portable(path) -> None:
     assert path.stat().st_size <= MAX_BYTES
     outputs = [text for cell in texts(nbformat.read(path, as_version=4)) for text in cell.values()]
     assert outputs

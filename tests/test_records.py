@@ -28,7 +28,7 @@ def test_a_record_can_be_copied_changed_in_a_copy_and_pickled_but_not_changed(re
         setattr(record, name, "other")
 
 
-def test_the_constructor_of_a_record_has_the_defaults_of_its_fields_each_time_anew() -> None:
+def test_record_constructor_makes_new_defaults_each_time() -> None:
     assert str(inspect.signature(ToolCall)).startswith("(name: 'str', arguments: 'Mapping[str, Any]' = <factory>, ")
     assert ToolCall("pay").arguments == {}
     assert ToolCall("pay").arguments is not ToolCall("pay").arguments

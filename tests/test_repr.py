@@ -44,7 +44,7 @@ def test_a_decision_says_who_decided_what() -> None:
     assert repr(Decision(3, answer=4, by="m", label="item 1")) == "<Decision of agent 3 on 'item 1' by m: answer 4>"
 
 
-def test_jupyter_shows_decisions_failures_prompts_and_observations_as_text_that_is_no_markup() -> None:
+def test_jupyter_shows_records_as_escaped_text() -> None:
     agent = PotModel(1, rng=1).agents[0]
     pages = [
         agent.prompt(Observation("<script>1</script>")),

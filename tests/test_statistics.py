@@ -211,7 +211,7 @@ def test_alpha_is_that_of_the_example_of_krippendorff(level, expected) -> None:
     assert (found.n, found.unit, found.low) == (11, "units", None)
 
 
-def test_alpha_is_one_without_disagreement_none_without_anything_to_compare_and_near_zero_by_chance() -> None:
+def test_alpha_is_one_for_agreement_none_without_pairs_and_zero_by_chance() -> None:
     assert alpha([["a", "a"], ["b", "b"], ["c", None]]).value == 1.0
     assert alpha([["a", "a"], ["a", "a"]]) is None
     assert alpha([["a"], [None, "b"]]) is None
@@ -230,7 +230,7 @@ def test_one_coder_against_another_is_compared_as_two_coders_are() -> None:
         alpha_between([[1]], [])
 
 
-def test_people_who_disagree_among_themselves_do_not_make_a_judge_of_either_side_perfect() -> None:
+def test_disagreement_among_people_lowers_the_score_of_any_judge() -> None:
     people = [["yes", "no"], ["yes", "yes"], ["no", "no"], ["no", "yes"]]
     judge: Any = alpha_between([["yes"], ["yes"], ["no"], ["no"]], people)
     assert 0 < judge.value < 1

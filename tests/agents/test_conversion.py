@@ -60,7 +60,7 @@ def test_agents_that_entered_are_counted_once_among_all_classes() -> None:
     assert Ewe in model.agents_by_type
 
 
-def test_a_child_of_an_agent_that_entered_thinks_and_is_activated_as_its_parent_is() -> None:
+def test_child_of_a_converted_agent_is_activated_like_its_parent() -> None:
     model = flock(llm="random", config="You are a sheep.", memory="none")
     (mother,) = model.agents_by_type[Ewe].select(lambda ewe: ewe.unique_id == 1)
     mother.spawn_offspring()
@@ -100,7 +100,7 @@ def test_mesa_registers_agents_in_the_sets_that_conversion_replaces() -> None:
     assert Ewe not in model.agent_types
 
 
-def test_a_selection_of_agents_that_entered_can_be_changed_without_a_change_to_the_model() -> None:
+def test_selecting_converted_agents_does_not_change_the_model() -> None:
     model = flock()
     chosen = model.agents_by_type[Ewe].select(at_most=2)
     chosen.discard(next(iter(chosen)))

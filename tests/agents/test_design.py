@@ -62,7 +62,7 @@ def weigh() -> int:
     return 3
 
 
-def test_tools_of_the_world_can_be_switched_off_and_its_actions_and_ones_own_stay() -> None:
+def test_world_tools_can_be_disabled_while_actions_and_own_tools_stay() -> None:
     box = dressed(AgentDesign(world_tools=False, tools=(weigh,))).toolbox(Observation())
     assert set(box) == {"do_nothing", "pay", "weigh"}
 
@@ -257,7 +257,7 @@ def test_a_field_that_is_null_is_not_set() -> None:
     )
 
 
-def test_a_design_in_the_middle_of_a_run_changes_what_agents_read_of_themselves() -> None:
+def test_design_changed_during_a_run_changes_the_persona_in_prompts() -> None:
     model = PotModel(1, ScriptedLLM(lambda request: call("pay", coins=2)), rng=1)
     model.run_for(1)
     model.change_minds(design=AgentDesign(persona="You are bold.", style="Short."))

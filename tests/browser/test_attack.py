@@ -49,7 +49,7 @@ def attacked(server: Served, page: Page, name: str, path: str = "/rules") -> Gen
 
 # another port of the same host gets the cookie, as cookies know no ports; another name is another site
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_a_hostile_page_opens_no_websocket_gets_no_key_and_reads_frames_and_posts_nothing(
+def test_hostile_page_gets_no_websocket_key_frame_or_post(
     page: Page, server: Served, endpoint: Endpoint, name: str
 ) -> None:
     open_ready(page, "/rules")

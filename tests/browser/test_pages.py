@@ -357,7 +357,7 @@ def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page)
     expect_step(page, "0")
 
 
-def test_a_tab_that_is_turned_to_in_a_long_step_by_rule_shows_nothing_of_the_one_before(page: Page) -> None:
+def test_tab_opened_during_a_long_step_shows_nothing_of_the_previous_tab(page: Page) -> None:
     open_ready(page, "/pondering")
     space = page.get_by_role("img", name="Space")
     expect(space).to_be_visible()
@@ -437,7 +437,7 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
     expect_step(page, "1")
 
 
-def test_a_click_on_reset_is_heard_though_the_page_takes_the_seed_while_the_button_is_down(page: Page) -> None:
+def test_reset_click_counts_when_the_seed_is_committed_on_mouse_down(page: Page) -> None:
     open_ready(page, "/newcomer")
     press(page, "Step")
     expect_step(page, "1")
@@ -503,7 +503,7 @@ def test_a_seed_typed_while_a_model_plays_is_that_of_the_next_model(page: Page) 
     assert "Hullo to YOU" in Path(download.value.path()).read_text()
 
 
-def test_the_page_of_a_model_alone_shows_its_space_its_measures_and_its_parameters(page: Page) -> None:
+def test_page_of_a_bare_model_shows_space_measures_and_parameters(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     open_ready(page, "/newcomer")
     expect(page.get_by_text("Who greets whom in a hamlet?")).to_be_visible()

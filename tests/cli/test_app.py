@@ -116,7 +116,7 @@ def test_the_version_is_printed() -> None:
     assert run_command("--version").stdout == f"mesa-llm-worlds {__version__}\n"
 
 
-def test_a_run_without_a_seed_shows_the_one_that_was_drawn_which_draws_the_same_again() -> None:
+def test_run_without_a_seed_prints_a_seed_that_reproduces_it() -> None:
     first = figures_of("run", "social", "--steps", 2)
     again = run_command("run", "social", "--steps", 2, "--rng", first["seed"])
     assert f"seed: {first['seed']} (to repeat the run: --rng {first['seed']})" in again.stdout
@@ -508,7 +508,7 @@ def test_an_interrupted_command_says_with_which_option_it_goes_on(option, end, t
     assert capsys.readouterr().err.endswith(f"{end}\n")
 
 
-def test_an_interrupted_command_that_has_printed_no_json_prints_where_what_is_complete_lies(tmp_path, capsys) -> None:
+def test_interrupted_command_without_json_prints_where_complete_results_are(tmp_path, capsys) -> None:
     @exits
     def command(*, has_spoken: bool, **options: object) -> None:
         if has_spoken:
@@ -568,7 +568,7 @@ def test_a_step_in_which_most_decisions_failed_is_said_in_words_and_in_figures()
     assert f"WARNING: {figures['warning']}" in lines
 
 
-def test_the_reason_of_a_run_in_which_nothing_was_decided_ends_with_one_full_stop() -> None:
+def test_reason_for_a_run_without_decisions_ends_with_one_full_stop() -> None:
     model = PotModel(1, ScriptedLLM(lambda request: "nonsense"), rng=1)
     with pytest.raises(AllDecisionsFailed, match=r"names no action\. Check --llm"):
         run_model("pot", model, 1, as_json=False, say=print, warn=print, is_live=True)
@@ -621,7 +621,7 @@ def test_the_models_are_listed_without_importing_one() -> None:
     assert not {"mesa", "numpy", "mesa_llm.model", "mesa_llm_models"} & set(modules.split())
 
 
-def test_help_lists_the_commands_without_importing_them_and_hides_none_of_their_options() -> None:
+def test_help_lists_commands_without_importing_them_and_hides_no_option() -> None:
     code = "import sys; from mesa_llm.cli.app import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Find the parameters with which a model follows observed series" in done.stdout
@@ -662,7 +662,7 @@ def test_a_step_of_many_agents_is_not_counted_anew_for_each_of_them() -> None:
     assert len(looks) < 10
 
 
-def test_check_prints_a_line_for_each_promise_and_exits_with_1_if_one_is_broken() -> None:
+def test_check_prints_a_line_per_promise_and_exits_1_on_failure() -> None:
     done = run_command("check", "tests.pot:PotModel")
     lines = [line.split(":")[0].split() for line in done.stdout.splitlines()]
     assert [name for state, name in lines if state == "BROKEN"] == ["has_page", "has_readme"]

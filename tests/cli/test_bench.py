@@ -127,7 +127,7 @@ def test_no_judge_is_asked_for_the_scores_that_a_measure_is_chosen_from(tmp_path
     assert (done.exit_code, server.count) == (2, 0)
 
 
-def test_a_spent_budget_exits_with_3_and_the_same_command_asks_for_the_rest_alone(tmp_path) -> None:
+def test_spent_budget_exits_3_and_the_same_command_resumes(tmp_path) -> None:
     with FaultyServer() as server:
         words = [POT, "--llm", "stub", "--api-base", server.url, "--repeats", 2, "--out", tmp_path]
         poor = told(*words, "--max-calls", 15, code=3)
@@ -202,7 +202,7 @@ def test_a_design_is_taken_apart(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-def test_a_benchmark_that_was_interrupted_or_killed_goes_on_with_what_is_missing(sent, tmp_path) -> None:
+def test_interrupted_or_killed_benchmark_resumes(sent, tmp_path) -> None:
     with FaultyServer(latency_s=0.2) as server:
         words = [POT, "--llm", "stub", "--repeats", "2", "--out", str(tmp_path), "--api-base", server.url]
         first = Python("-m", "mesa_llm.cli.app", "bench", *words, cwd=ROOT)

@@ -43,7 +43,7 @@ REPEATED = ["report LOG --trust", "export LOG --out OUT --trust", "distill LOG -
 
 
 @pytest.mark.parametrize("command", REPEATED)
-def test_what_is_made_from_the_replies_warns_of_a_log_that_holds_something_else(
+def test_output_made_from_replies_warns_if_the_log_was_changed(
     command: str, log: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = typed(command, log)

@@ -15,7 +15,7 @@ def typed(*words: Any) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def test_a_recorded_run_is_distilled_and_the_surrogate_decides_in_a_run_of_its_own(tmp_path: Path) -> None:
+def test_recorded_run_is_distilled_into_a_surrogate_that_decides(tmp_path: Path) -> None:
     mind, log = tmp_path / "mind.json", tmp_path / "run.sqlite"
     done = typed("distill", "boltzmann_wealth/greedy", "boltzmann_wealth/generous", "--out", mind)
     assert done.exit_code == 0, done.output

@@ -73,7 +73,7 @@ def test_a_decision_is_a_block_with_its_reasons_and_what_came_of_it(tmp_path) ->
     assert blocks[-1] == "(2 rows)"
 
 
-def test_a_call_is_a_block_with_the_end_of_its_prompt_and_in_full_with_all_of_it(tmp_path) -> None:
+def test_call_shows_the_end_of_its_prompt_and_all_of_it_in_full(tmp_path) -> None:
     path = recorded(tmp_path / "run.sqlite")
     prompt = recorded_prompt(path)
     short, full = ("\n".join(tables(path, ["calls"], 2, csv=False, full=full)) for full in (False, True))

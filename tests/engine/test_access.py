@@ -172,7 +172,7 @@ def test_endpoints_are_read_from_a_file() -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_where_an_endpoint_of_a_folder_is_asked_is_said_once_with_every_address(
+def test_folder_endpoint_is_reported_once_with_every_address(
     named: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = '[endpoints.gpt-4o]\nmodel = "tiny"\napi_base = "http://a.example/v1"\n'
@@ -360,7 +360,7 @@ def test_a_number_names_no_endpoint() -> None:
 
 
 @pytest.mark.slow
-def test_a_parser_whose_provider_nobody_knows_is_found_before_anything_is_asked() -> None:
+def test_parser_of_an_unknown_provider_is_refused_before_any_request() -> None:
     with FaultyServer() as server:
         model = PotModel(1, f"stub@{server.url}", parser="neat")
         with pytest.raises(ConfigError, match="no provider is known for llm='neat'"):

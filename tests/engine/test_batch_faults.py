@@ -269,7 +269,7 @@ def test_lines_too_many_are_counted_and_said_once(change: Any, text: str, accoun
     "fate", [{"missing": {"batches": 10**6}}, {"missing": {"output": 10**6}}, lines(lambda all_: all_[:2])]
 )
 @pytest.mark.parametrize("account", PROVIDERS, indirect=True)
-def test_what_a_provider_does_not_show_for_minutes_ends_the_run_which_looks_again_when_resumed(
+def test_batch_not_listed_for_minutes_ends_the_run_and_is_found_on_resume(
     fate: Mapping[str, Any], account: Account, clock: FastClock
 ) -> None:
     server, fates = account.server, [fate]
@@ -365,7 +365,7 @@ def test_a_batch_is_found_by_its_requests_where_an_endpoint_keeps_no_mark(accoun
 
 
 @pytest.mark.parametrize("account", ANTHROPIC, indirect=True)
-def test_of_several_batches_of_that_size_the_one_with_these_requests_is_collected(account: Account) -> None:
+def test_batch_with_the_same_requests_is_collected_among_equal_sizes(account: Account) -> None:
     server = account.server
     server.behave = lambda batch, number: {"reply": pay, "created": CUT if number == 3 else 200, "looks": number}
     for seed in (7, 8):

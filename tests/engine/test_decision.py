@@ -62,7 +62,7 @@ def test_an_agent_that_only_calls_tools_fails_after_five_rounds() -> None:
     assert model.runlog.failures() == ["called tools 6 times without deciding"]
 
 
-def test_a_tool_that_has_nothing_more_to_say_is_not_offered_again_and_at_last_none_that_reads_is() -> None:
+def test_exhausted_tools_are_not_offered_again() -> None:
     offered: list[list[str]] = []
 
     def script(request):
@@ -83,7 +83,7 @@ def test_after_five_rounds_an_answer_is_asked_for_without_tools() -> None:
     assert (decision.answer, model.usage.calls) == (3, 2)
 
 
-def test_a_faulty_reply_is_repaired_by_one_more_request_that_says_what_was_wrong() -> None:
+def test_invalid_reply_is_repaired_by_one_request_that_names_the_error() -> None:
     def script(request):
         if request.salt.call == 0:
             return call("pay", coins=99)

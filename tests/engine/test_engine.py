@@ -73,7 +73,7 @@ def form(request):
     return {"answer": request.salt.seed % 1000}
 
 
-def test_what_a_second_model_put_into_form_is_recorded_once_each_and_replayed_the_same(tmp_path) -> None:
+def test_formatting_by_a_second_model_is_recorded_once_and_replayed(tmp_path) -> None:
     live = Reformed(tmp_path / "run.sqlite")
     live.run_for(2)
     calls = live.runlog.calls()
@@ -100,7 +100,7 @@ def test_a_decision_of_ones_own_may_wait_though_the_agents_model_never_does() ->
     assert (model.engine.decisions, model.usage.failures, len(model.runlog.actions())) == (3, 0, 3)
 
 
-def test_a_stage_may_hold_immediate_and_waiting_agents_and_numbers_them_as_they_stand() -> None:
+def test_stage_numbers_immediate_and_waiting_agents_in_order() -> None:
     def run(delay_s):
         model = PotModel(0, {"Twofold": "random", "*": ScriptedLLM(paid, delay_s=delay_s)}, rng=1)
         for kind in (LLMAgent, Twofold, LLMAgent):
@@ -160,7 +160,7 @@ def test_the_garbage_collector_rests_until_replies_take_their_time(monkeypatch, 
     assert gc.isenabled()
 
 
-def test_the_garbage_collector_works_between_stages_and_never_while_agents_decide() -> None:
+def test_garbage_collection_runs_between_stages_not_during_decisions() -> None:
     model = PotModel(5, ScriptedLLM(paid), rng=1, activation="one_at_a_time")
     found = []
 

@@ -81,7 +81,7 @@ def test_numbers_of_usage_that_cannot_be_are_not_believed() -> None:
         assert 0 <= model.usage.dollars < 10**6
 
 
-def test_words_in_a_post_that_ask_for_another_tool_change_nothing_that_may_be_done() -> None:
+def test_text_in_a_post_cannot_change_which_tools_are_allowed() -> None:
     def injected(body, number):
         return completion(None, [("delete_all_posts", "{}")]) if number % 2 else None
 

@@ -63,7 +63,7 @@ def test_what_failed_for_good_is_in_its_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", [{"max_calls": 5}, {"max_tokens": 650}, {"max_dollars": 1.3}])
-def test_a_budget_that_ends_in_the_middle_of_a_reply_still_shows_all_that_was_sent(budget, tmp_path: Path) -> None:
+def test_budget_spent_within_a_reply_still_counts_all_requests(budget, tmp_path: Path) -> None:
     with FaultyServer(lambda body, number: UNREADABLE) as server:
         model = stepped(server, tmp_path / "run.sqlite", n_agents=4, **budget)
     shown = usage_in(tmp_path / "run.sqlite")

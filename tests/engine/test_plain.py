@@ -179,7 +179,7 @@ def test_a_model_is_connected_once_and_before_its_agents_think() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_a_copy_thinks_without_the_log_and_budget_of_the_first_only_if_that_had_none(copied) -> None:
+def test_copied_model_has_no_log_or_budget_only_if_the_original_had_none(copied) -> None:
     free, bound = field(llm="random"), field(llm="random")
     connect(bound, max_calls=1)
     copied(free).run_for(1)

@@ -231,7 +231,7 @@ def test_exchanged_names_are_read_everywhere_and_come_back_in_what_is_done() -> 
     assert [(who, words) for _, who, words in model.world.greeted] == [("Ann Bell", "Hello, Ann!")] * 3
 
 
-def test_exchanged_names_come_back_in_answers_and_reach_memory_as_the_agents_own() -> None:
+def test_aliases_are_resolved_in_replies_and_memory() -> None:
     def reply(request: Request) -> Any:
         return call("greet", who="Bo Carr") if request.tools else "Cy Dean."
 

@@ -41,7 +41,7 @@ def go_on(act) -> None:
         raise AssertionError("nothing was interrupted")
 
 
-def test_what_is_asked_aside_counts_as_calls_and_neither_as_decisions_nor_as_failures() -> None:
+def test_side_questions_count_as_calls_only() -> None:
     model = PotModel(3, ScriptedLLM(lambda request: "" if request.salt.purpose == "survey" else "?"), rng=1)
     model.survey(["How are you?"])
     assert (model.usage.calls, model.usage.failures, model.engine.decisions) == (6, 0, 0)
@@ -73,7 +73,7 @@ def test_an_interrupted_summary_of_memories_uses_every_reply_that_came() -> None
     assert len(set(script.asked)) == len(script.asked) - 1
 
 
-def test_an_agent_that_keeps_its_conversation_is_asked_at_its_end_and_keeps_it_unchanged() -> None:
+def test_survey_appends_to_a_kept_conversation_without_changing_it() -> None:
     requests = []
 
     def script(request):
@@ -148,7 +148,7 @@ def test_surveys_by_hand_change_nothing_in_a_run_that_surveys_by_itself(purpose)
     assert curious.runlog.digest == quiet.runlog.digest
 
 
-def test_surveys_by_hand_in_the_middle_of_a_step_driven_from_outside_change_nothing() -> None:
+def test_manual_surveys_within_an_externally_driven_step_change_nothing() -> None:
     quiet, curious = (Polled(2, ScriptedLLM(by_seed), rng=1) for _ in range(2))
     for model in (quiet, curious):
         for _ in range(2):

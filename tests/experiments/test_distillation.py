@@ -122,7 +122,7 @@ def test_a_run_is_not_replayed_with_another_surrogate(file: Path, tmp_path: Path
         Recording.read(tmp_path / "run.sqlite").replayed()
 
 
-def test_outside_of_what_was_fitted_a_decision_fails_or_a_language_model_is_asked(file: Path, tmp_path: Path) -> None:
+def test_surrogate_fails_or_asks_the_language_model_outside_its_fit(file: Path, tmp_path: Path) -> None:
     failed = run(2, llm=f"surrogate:{file}", most=900)
     assert failed.usage.failures > 15
     reasons = [getattr(each, "reason", "") for each in failed.last_decisions.values()]

@@ -83,7 +83,7 @@ def test_the_runs_can_be_kept_and_are_not_asked_twice(tmp_path: Path) -> None:
         (-0.5, -0.9, -0.1, "reacts the wrong way"),
     ],
 )
-def test_the_verdict_needs_an_interval_beside_zero_and_a_difference_that_matters(
+def test_verdict_needs_an_interval_without_zero_and_a_relevant_difference(
     value: float, low: float | None, high: float | None, verdict: str
 ) -> None:
     found = Estimate(value, low, high, 8)
@@ -92,7 +92,7 @@ def test_the_verdict_needs_an_interval_beside_zero_and_a_difference_that_matters
     assert contrast_line(row).endswith(verdict)
 
 
-def test_every_contrast_names_a_model_with_its_parameters_and_as_many_wordings_of_both_personas() -> None:
+def test_contrasts_name_a_model_and_equal_numbers_of_wordings() -> None:
     for contrast in load_contrasts():
         fields = find_model(contrast.model).load().scenario_class.fields
         assert all(set(parameters) <= set(fields) for parameters in contrast.parameters)

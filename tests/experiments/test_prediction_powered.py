@@ -32,7 +32,7 @@ def width(found, kind: str) -> float:
     return float(np.mean([getattr(one, kind).high - getattr(one, kind).low for one in found]))
 
 
-def test_a_biased_but_good_simulation_halves_the_interval_and_keeps_its_coverage() -> None:
+def test_good_biased_simulation_halves_the_interval_and_keeps_coverage() -> None:
     found = studies(lambda answers, rng: 0.8 * answers + 2 + rng.normal(0, 0.3, len(answers)))
     assert coverage(found) >= 0.93
     assert width(found, "powered") < 0.5 * width(found, "classical")

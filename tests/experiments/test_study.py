@@ -38,7 +38,7 @@ def test_the_options_of_a_study_are_the_keyword_parameters_of_its_function() -> 
         size.check(0)
 
 
-def test_the_studies_of_all_packages_are_found_by_name_and_their_options_have_a_meaning() -> None:
+def test_studies_of_all_packages_are_found_with_documented_options() -> None:
     found, broken = find_studies()
     assert broken == {}
     assert {"classics", "discussion", "oasis", "shachi"} == set(found)
@@ -69,7 +69,7 @@ def test_all_studies_are_listed_and_those_of_a_package_with_their_options() -> N
     assert "--set people=…  Number of agents" in CliRunner().invoke(app, ["study", "shachi"]).stdout
 
 
-def test_the_summary_of_findings_is_json_without_infinities_and_the_page_has_no_figure_if_none_is_drawn() -> None:
+def test_findings_summary_is_finite_json_and_page_may_have_no_figure() -> None:
     table = Table("Pots", [{"mean": math.inf, "name": "first"}])
     findings = StudyFindings("pots", "How full?", {"seeds": [1, 2, 3]}, COST, [table])
     assert json.loads(json.dumps(findings.summary(), allow_nan=False))["tables"]["Pots"] == [

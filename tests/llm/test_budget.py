@@ -59,7 +59,7 @@ BLIND = {name: value for name, value in completion("hm").items() if name != "usa
 @pytest.mark.parametrize(
     ("limit", "most"), [({"calls": 7}, 7), ({"tokens": 1000}, 10), ({"dollars": 0.95}, 9), ({"dollars": 0.2}, 2)]
 )
-def test_no_budget_is_exceeded_however_replies_read_and_however_many_are_in_flight(answer, limit, most) -> None:
+def test_budget_is_never_exceeded_by_requests_in_flight(answer, limit, most) -> None:
     with FaultyServer(lambda body, number: answer, latency_s=0.002) as server:
         replies = served(server, lambda one: Retry(Budget(Limits(one, 64), **limit), base_s=0.001), 40)
     assert {type(reply) for reply in replies} <= {Reply, BadReply, BudgetExceeded}
@@ -67,7 +67,7 @@ def test_no_budget_is_exceeded_however_replies_read_and_however_many_are_in_flig
     assert type(replies[-1]) is BudgetExceeded
 
 
-def test_requests_in_flight_together_fit_the_budget_with_the_longest_replies_that_they_allow() -> None:
+def test_requests_in_flight_reserve_their_maximum_tokens() -> None:
     def long_from_the_third_on(body: dict[str, Any], number: int) -> dict[str, Any]:
         return completion("hm", prompt_tokens=20, completion_tokens=5 if number < 3 else 100)
 

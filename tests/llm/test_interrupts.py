@@ -50,7 +50,7 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_each_signal_interrupts_and_the_handlers_from_before_are_back_afterwards(number: signal.Signals) -> None:
+def test_signals_interrupt_and_previous_handlers_are_restored(number: signal.Signals) -> None:
     before = [signal.getsignal(each) for each in ENDING]
     with pytest.raises(KeyboardInterrupt), interrupting():
         signal.raise_signal(number)
@@ -73,7 +73,7 @@ def test_a_signal_whose_exception_is_dropped_interrupts_what_follows(
         work()
 
 
-def test_a_block_that_ends_before_a_dropped_signal_is_sent_again_is_interrupted_too() -> None:
+def test_block_ending_before_a_dropped_signal_is_resent_is_interrupted() -> None:
     with pytest.raises(KeyboardInterrupt), interrupting():
         _in_except(lambda: signal.raise_signal(signal.SIGTERM))
 

@@ -282,9 +282,7 @@ def test_the_key_of_openai_goes_to_no_other_provider(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("variable", ["REPLICATE_API_BASE", "BYTEZ_API_BASE", "ANTHROPIC_BASE_URL"])
-def test_an_address_that_litellm_would_not_ask_or_not_tell_of_is_refused_before_anything_is_sent(
-    variable: str, monkeypatch
-) -> None:
+def test_address_that_litellm_would_ignore_is_refused_first(variable: str, monkeypatch) -> None:
     provider = variable.split("_")[0].lower()
     monkeypatch.setenv(f"{provider.upper()}_API_KEY", "my-own-provider-key")
     with Listener() as server:
@@ -305,7 +303,7 @@ def test_no_redirect_is_followed(provider: str, status: int, monkeypatch) -> Non
     assert (len(first.heard), second.heard) == (1, [])
 
 
-def test_a_name_without_a_provider_is_recorded_with_the_address_that_its_provider_has(monkeypatch) -> None:
+def test_name_without_a_provider_is_recorded_with_its_address(monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", "http://gpu:8000/v1")
     assert LiteLLM("gpt-4o-mini").name == "gpt-4o-mini@http://gpu:8000/v1"
 

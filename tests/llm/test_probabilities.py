@@ -35,7 +35,7 @@ def test_the_value_is_found_by_the_text_before_it() -> None:
     assert reply.off_list == pytest.approx(0.2)
 
 
-def test_a_token_that_holds_the_quote_and_the_beginning_of_a_text_is_compared_from_the_quote_on() -> None:
+def test_token_with_a_quote_is_compared_after_the_quote() -> None:
     path = tokens('{"answer":', (' "co', {' "co': 0.6, ' "def': 0.3, " co": 0.1}), "operate", '"}')
     assert weighed(("cooperate", "defect"), path).probabilities == pytest.approx({"cooperate": 2 / 3, "defect": 1 / 3})
 

@@ -45,7 +45,7 @@ def test_one_error_raised_for_many_requests_says_the_same_of_each() -> None:
     assert (str(error), raised[0].retry_after_s) == ("slow", 0.001)
 
 
-def test_the_endpoints_wish_to_be_left_alone_is_kept() -> None:
+def test_retry_after_is_respected() -> None:
     started = time.perf_counter()
     gathered(Retry(failing(RateLimited("slow", 0.2)), base_s=0), 1)
     assert time.perf_counter() - started >= 0.2
@@ -72,7 +72,7 @@ def kinds_of(llm: LLM, number: int) -> list[type[Any]]:
     return [type(gathered(llm, 1)[0]) for _ in range(number)]
 
 
-def test_a_refusal_before_any_reply_is_for_a_person_and_one_in_the_middle_is_not() -> None:
+def test_only_a_refusal_before_the_first_reply_is_a_config_error() -> None:
     answers = iter([NO_KEY, PRICED, NO_KEY, PRICED, UNPAID])
     llm = Refusals(ScriptedLLM(lambda request: next(answers)))
     assert kinds_of(llm, 5) == [AccessRefused, Reply, Refused, Reply, BudgetExceeded]

@@ -26,7 +26,7 @@ def test_whoever_hangs_up_keeps_no_worker_from_the_purse() -> None:
             RemoteBudget(address, key).reserve()
 
 
-def test_who_connects_and_says_nothing_or_has_no_key_keeps_no_worker_from_the_purse() -> None:
+def test_silent_or_keyless_connection_does_not_block_the_shared_budget() -> None:
     with served(SharedBudget(calls=1)) as (address, key), socket.create_connection(address):
         with pytest.raises((AuthenticationError, EOFError, OSError)):
             RemoteBudget(address, b"another key")

@@ -175,7 +175,7 @@ def test_a_chat_takes_turns_and_keeps_the_last_outcome_for_the_next_prompt() -> 
     assert memory.recall("", 2) == "Step 1, the result was: you won"
 
 
-def test_a_chat_shows_the_outcome_beside_the_next_observation_once_it_was_answered() -> None:
+def test_chat_shows_the_outcome_with_the_next_observation() -> None:
     memory = ChatMemory()
     for entry in (saw(1, "bid?"), MemoryEntry(1, "decision", "5"), MemoryEntry(1, "outcome", "you won")):
         memory.add(entry)

@@ -84,14 +84,14 @@ def test_without_a_language_model_it_notes_what_comes_up_again_and_again(llm) ->
 
 
 @pytest.mark.parametrize("reply", ["no questions", Reply(""), {"answer": []}, {"answer": ["  ", "\n"]}])
-def test_a_reflection_without_questions_is_tried_again_in_the_next_step_and_harms_nothing(reply) -> None:
+def test_reflection_without_questions_is_retried_next_step(reply) -> None:
     model = run(5, ScriptedLLM(lambda request: call("pay", coins=2) if request.tools else reply))
     assert insights(model) == [[]]
     assert sorted(set(model.runlog.calls().query("purpose == 'reflection'")["time"])) == [4, 5]
     assert model.coins == 10
 
 
-def test_a_budget_that_ends_within_a_reflection_loses_nothing_and_the_replay_is_the_same(tmp_path) -> None:
+def test_budget_spent_within_a_reflection_loses_nothing_on_replay(tmp_path) -> None:
     log, whole = tmp_path / "run.sqlite", run(5, n_agents=2)
     for max_calls in (9, 2, 1):  # within the questions, and within the insights
         with closing(made(n_agents=2, log=log, max_calls=max_calls)) as model, pytest.raises(BudgetExceeded):

@@ -64,7 +64,7 @@ class Asking(PotModel):
 
 
 @pytest.mark.parametrize("llm", ["rule", ONE])
-def test_who_is_asked_anywhere_acts_and_remembers_and_it_is_recorded_and_replayed(llm, tmp_path) -> None:
+def test_agent_asked_anywhere_acts_remembers_and_replays(llm, tmp_path) -> None:
     model, again = twice(Asking, tmp_path / "run.sqlite", 2, llm=llm)
     actions = again.runlog.actions()
     assert actions.groupby("time").size().to_dict() == {1: 5, 2: 6}
@@ -421,7 +421,7 @@ def test_foreign_code_is_paid_from_the_budget() -> None:
         model.run_for(2)
 
 
-def test_foreign_code_that_raises_fails_the_decision_alone_and_again_when_replayed(tmp_path) -> None:
+def test_user_code_that_raises_fails_one_decision_and_its_replay(tmp_path) -> None:
     class Broken(Retrieving):
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)

@@ -36,7 +36,7 @@ def test_all_that_it_holds_is_repeated(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CHANGED))
-def test_one_that_is_no_longer_repeated_says_what_has_changed_and_which_version_repeats_it(name: str) -> None:
+def test_unrepeatable_log_says_what_changed_and_which_version_repeats_it(name: str) -> None:
     figures = replay_run(RECORDED / f"{name}.sqlite.gz", is_quiet=True, say=print)
     assert figures["differs_from"] == 5
     assert figures["reason"].startswith("What the random baseline chooses from has changed. It was recorded with mesa-")

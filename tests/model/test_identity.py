@@ -135,7 +135,7 @@ SECRET_URL = "http://user:pass-word@127.0.0.1:1/v1?api-key=query-secret"
         {"judges": [f"m@{SECRET_URL}"]},
     ],
 )
-def test_secrets_of_an_address_are_not_written_down_whatever_parameter_names_it(given, tmp_path) -> None:
+def test_secrets_in_an_address_are_never_recorded(given, tmp_path) -> None:
     model = Judging(rng=1, log=tmp_path / "run.sqlite", **given)
     model.close()
     assert b"-secret" not in (held := (tmp_path / "run.sqlite").read_bytes())

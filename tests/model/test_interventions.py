@@ -236,7 +236,7 @@ def test_what_a_model_injects_itself_is_replayed_and_resumed(when: str, is_earli
     assert replayed.interventions.log == resumed.interventions.log == whole.interventions.log
 
 
-def test_an_event_that_a_script_schedules_is_repeated_by_a_replay_without_the_script(tmp_path: Any) -> None:
+def test_scheduled_event_replays_without_the_script(tmp_path: Any) -> None:
     model = PotModel(2, rng=1, log=tmp_path / "run.sqlite")
 
     def rain() -> None:

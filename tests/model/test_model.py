@@ -191,7 +191,7 @@ def test_what_was_answered_before_a_stop_is_not_asked_for_again() -> None:
     assert len(asked) <= 5 + 1
 
 
-def test_a_stop_that_gives_up_nothing_sends_no_more_and_waits_for_what_was_sent() -> None:
+def test_graceful_stop_sends_no_more_and_waits_for_pending_requests() -> None:
     sent = []
 
     def takes(request):
@@ -406,7 +406,7 @@ def test_a_stop_while_agents_observe_leaves_a_step_that_has_not_happened() -> No
     assert (model.time, run(model)) == (0, whole)
 
 
-def test_a_tool_or_a_transport_that_raises_fails_one_decision_and_replays_as_it_was(tmp_path) -> None:
+def test_tool_or_transport_that_raises_fails_one_decision_and_replays(tmp_path) -> None:
     def weigh() -> int:
         """Weigh the pot."""
         raise ZeroDivisionError("no scales")
@@ -491,7 +491,7 @@ def test_an_attribute_that_hides_a_part_of_the_model_is_named(name, value, fault
         model.step()
 
 
-def test_instructions_that_name_no_file_are_an_error_and_may_be_a_text_in_the_code() -> None:
+def test_instructions_may_be_text_and_a_missing_file_is_an_error() -> None:
     seen: list[str] = []
     script = ScriptedLLM(lambda request: seen.append(request.messages[0].content) or call("pay", coins=1))
     with pytest.raises(ConfigError, match=r"'You like pots.', the name of a file .* set instructions_text"):
@@ -616,7 +616,7 @@ def test_a_model_without_a_seed_says_which_one_it_drew() -> None:
     assert run(first) == run(PotModel(rng=first.runlog.manifest["rng"]))
 
 
-def test_agents_of_a_model_that_lets_all_decide_together_are_not_activated_one_by_one() -> None:
+def test_agents_that_decide_together_are_not_activated_one_by_one() -> None:
     model = PotModel(2, rng=1)
     with pytest.raises(ConfigError, match=r"PotModel lets all agents decide together in its own step\(\)"):
         model.agents.shuffle_do("step")

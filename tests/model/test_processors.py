@@ -50,7 +50,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_replay_asks_the_same_and_ends_in_the_same_digest_on_another_processor(kernel: str, logs: list[Path]) -> None:
+def test_replay_has_the_same_requests_and_digest_on_another_processor(kernel: str, logs: list[Path]) -> None:
     features = " ".join(__cpu_dispatch__) if kernel == KERNELS[0] else ""
     other = {**os.environ, "OPENBLAS_CORETYPE": kernel, "NPY_DISABLE_CPU_FEATURES": features}
     done = subprocess.run([sys.executable, "-c", REPLAY, *logs], env=other, capture_output=True, text=True, check=True)

@@ -112,7 +112,7 @@ class InterruptedPerson(Interrupted):
         await asyncio.sleep(3600)
 
 
-def test_a_ctrl_c_waits_for_the_replies_that_are_paid_for_and_sends_nothing_more() -> None:
+def test_ctrl_c_waits_for_pending_replies_and_sends_no_more() -> None:
     llm = Interrupted()
     model = PotModel(5, llm, rng=1, concurrency=2)
     with pytest.raises(KeyboardInterrupt):

@@ -123,7 +123,7 @@ BAD_AMOUNTS = [math.nan, math.inf, -5, 10**400, 1.5, "ten", None, 0, 500, 10**9,
 
 
 @pytest.mark.parametrize("amount", BAD_AMOUNTS, ids=repr)
-def test_a_bad_amount_is_refused_with_a_reason_and_in_the_end_the_bidder_is_out(amount) -> None:
+def test_invalid_bid_is_refused_with_a_reason_until_the_bidder_is_out(amount) -> None:
     stubborn = scripted(bid=ToolCall("bid", {"amount": amount}))
     model = AuctionArena(n_agents=2, llm={"Bidder 1": stubborn, "*": "rule"}, n_lots=2, rng=1, max_retries=2)
     run(model)
@@ -280,7 +280,7 @@ def test_ratings_follow_the_auctions_that_are_over() -> None:
     assert last.to_dict() == pytest.approx({name: rating.mu for name, rating in model.ratings.items()})
 
 
-def test_those_who_trust_their_estimates_meet_the_winners_curse_in_a_tournament() -> None:
+def test_bidders_who_trust_estimates_meet_the_winners_curse() -> None:
     model = tournament({"Ana": "naive", "Ben": "naive", "Eve": "value"}, 4, budget=60_000, n_lots=6, rng=1)
     table = standings(model)
     assert table.loc[0, "bidder"] == "Eve"
@@ -395,7 +395,7 @@ def test_a_large_raise_does_not_bind_the_first_bid_on_a_lot(rules) -> None:
     assert [sale.price for sale in model.auction.sales] == [lot.start for lot in model.auction.auctioneer.lots]
 
 
-def test_a_bidder_that_never_gives_a_valid_bid_is_an_error_that_says_what_to_do() -> None:
+def test_bidder_without_any_valid_bid_raises_a_helpful_error() -> None:
     stubborn = scripted(bid=ToolCall("bid", {"amount": 1}))
     model = AuctionArena(n_agents=2, llm={1: stubborn, "*": "rule"}, rules="original", planning="none", n_lots=1, rng=1)
     with pytest.raises(ConfigError, match=r"asked 1000 times for a bid on .* \(last attempt: 1, below_start\); set"):

@@ -79,7 +79,7 @@ def test_the_system_text_says_who_one_is_what_one_wants_and_what_profit_is() -> 
         assert not re.search(r"too high|overestimat|inflated|off\b|\$|Widget|minimum|tenth", system)
 
 
-def test_a_plan_is_asked_for_with_budget_lots_prices_and_estimates_and_nothing_before_it() -> None:
+def test_plan_prompt_has_budget_lots_prices_and_estimates() -> None:
     bidding = Bidding({1: [], 2: []})
     played(bidding, budget="20000,9000")
     first, second = bidding.of("plan")[:2]
@@ -90,7 +90,7 @@ def test_a_plan_is_asked_for_with_budget_lots_prices_and_estimates_and_nothing_b
     assert not re.search(r"Bidder|\$2000\b|\$6000", text)
 
 
-def test_an_opening_bid_follows_the_plan_and_its_reasons_and_names_the_lots_left_and_the_price() -> None:
+def test_opening_bid_prompt_has_plan_remaining_lots_and_price() -> None:
     bidding = Bidding({1: [1000], 2: []})
     played(bidding)
     request = bidding.of("bid", 1)[0]
@@ -106,7 +106,7 @@ def test_an_opening_bid_follows_the_plan_and_its_reasons_and_names_the_lots_left
 
 
 @pytest.mark.parametrize("planning", ["static", "none"])
-def test_those_who_do_not_plan_anew_read_their_belief_in_the_opening_round_alone(planning) -> None:
+def test_bidders_without_replanning_read_beliefs_in_the_opening_round_only(planning) -> None:
     bidding = Bidding({1: [1000], 2: [1200], 3: [1100, 1400]})
     played(bidding, planning=planning)
     opening, later = bidding.of("bid", 3)[:2]
@@ -116,7 +116,7 @@ def test_those_who_do_not_plan_anew_read_their_belief_in_the_opening_round_alone
     assert len(texts(opening, "user")) == (2 if planning == "static" else 1)
 
 
-def test_later_rounds_tell_every_bid_of_the_last_one_the_leader_and_the_minimum_raise() -> None:
+def test_later_rounds_show_last_bids_leader_and_minimum_raise() -> None:
     bidding = Bidding({1: [1000], 2: [1200], 3: [], 4: [1100, 1400]})
     played(bidding)
     request = bidding.of("bid", 4)[1]
@@ -137,7 +137,7 @@ def test_all_bids_of_many_bidders_are_told() -> None:
     assert len(re.findall(r"Bidder \d+ bid", text)) == 40
 
 
-def test_who_is_asked_for_a_bid_goes_by_seat_without_the_leader_and_those_who_are_out() -> None:
+def test_bids_are_asked_by_seat_without_the_leader_and_dropouts() -> None:
     bidding = Bidding({1: [1000], 2: [1200], 3: [], 4: [1100, 1400]})
     played(bidding)
     bidders = [bidder for stage, bidder, _ in bidding.requests if stage == "bid"]
@@ -156,7 +156,7 @@ def test_who_is_refused_is_asked_alone_until_its_bid_is_settled() -> None:
     assert "lots are left" in texts(refused[1], "user")[1]
 
 
-def test_a_belief_is_asked_for_with_the_whole_bidding_the_hammer_and_the_belief_before() -> None:
+def test_belief_prompt_has_bids_hammer_price_and_last_belief() -> None:
     bidding = Bidding({1: [1000], 2: [1200, 1500], 3: [1300]}, wrong_beliefs=3)
     played(bidding, 2)
     assert len(texts(bidding.of("belief", 1)[0], "user")) == 1
@@ -193,7 +193,7 @@ def test_the_dialogue_of_a_lot_is_forgotten_with_it(planning) -> None:
     assert len(texts(opening, "assistant")) == (planning != "none")
 
 
-def test_lessons_are_drawn_from_the_whole_last_auction_and_numbered_in_the_system_text() -> None:
+def test_lessons_come_from_the_last_auction_and_are_numbered() -> None:
     bidding = Bidding({1: [1000] * 3, 2: []})
     played(bidding, 2, n_lots=1, n_auctions=2, learning=True)
     (text,) = texts(bidding.of("lessons", 1)[0], "user")

@@ -53,7 +53,7 @@ def test_what_cannot_be_shipped_is_owed_at_twice_the_cost_of_stock() -> None:
     assert game.chain[0].cost == 4 * 6 + 4 + 2 + 0 + 4 + 8
 
 
-def test_orders_swing_more_further_up_the_chain_unless_all_cases_on_order_count() -> None:
+def test_orders_swing_more_upstream_unless_the_supply_line_counts() -> None:
     """Sterman (1989): with the estimated parameters, a third of what is on order is taken into account."""
     swinging, calm = BeerGame(rng=1), BeerGame(rng=1, theta=0, alpha=1, beta=1, desired_stock=28)
     for game in (swinging, calm):

@@ -30,7 +30,7 @@ CHANGELESS = {"boltzmann_wealth", "psychobench", "compost", "cognitive_biases", 
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_variable_of_every_model_has_a_meaning_and_can_be_set_between_two_steps(name: str) -> None:
+def test_model_variables_are_documented_and_can_be_set_between_steps(name: str) -> None:
     model = MODELS[name].load()(rng=1)
     model.step()
     found = variables(model)

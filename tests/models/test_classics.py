@@ -31,7 +31,7 @@ def measured(model, name: str, *, last: int) -> float:
     return fmean(model.datacollector.model_vars[name][-last:])
 
 
-def test_mild_wishes_end_in_segregation_and_the_rule_twin_is_mesas_example_resident_by_resident() -> None:
+def test_mild_preferences_segregate_and_the_rule_twin_equals_mesas_example() -> None:
     """Schelling (1971): residents who ask for 40 % end with far more."""
     ours, theirs = SchellingModel(size=20, rng=42, memory="none"), Schelling(MesaScenario(rng=42))
     assert ours.likeness == pytest.approx(0.5, abs=0.06)

@@ -42,7 +42,7 @@ def test_the_published_random_column_is_as_far_from_the_target_as_shachi_says() 
     assert set(published("GPT-4o-mini")) == set(BIASES)
 
 
-def test_who_always_takes_the_first_option_shown_is_not_biased_where_the_tasks_agree() -> None:
+def test_always_taking_the_first_option_is_unbiased_where_tasks_agree() -> None:
     model = run(llm=ScriptedLLM(lambda request: "Option 1"), biases=["FramingEffect", "BandwagonEffect"], n_tests=3)
     assert model.mean_of("FramingEffect") == 0
     assert model.score("BandwagonEffect").mean_absolute == pytest.approx(1)

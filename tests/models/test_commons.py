@@ -28,7 +28,7 @@ def test_a_sustainable_harvest_is_perfect_by_all_measures() -> None:
     assert (measures["efficiency"], measures["equality"], measures["over_usage"]) == (1, 1, 0)
 
 
-def test_an_empty_lake_ends_the_run_with_a_twelfth_of_what_could_have_been_twice_over() -> None:
+def test_empty_lake_ends_the_run_with_a_twelfth_of_the_possible_catch() -> None:
     """100 of 12 x 50 tons."""
     model = CommonsModel(greed=1, rng=1)
     model.run()

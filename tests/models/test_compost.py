@@ -87,14 +87,14 @@ def test_a_cell_without_seed_words_has_no_score() -> None:
     assert found.individuation("nobody", "garden") is None
 
 
-def test_one_persona_alone_on_a_topic_is_told_apart_under_the_original_rules_only() -> None:
+def test_single_persona_on_a_topic_is_distinguished_under_original_rules_only() -> None:
     rows = [one for one in corpus(0.5) if one != CorpusText("person", "garden", "Soil plant soil well.")]
     alone = Caricature(rows, counted, rules="original").individuations()["stargazer"]["garden"]
     assert (alone.accuracy, alone.macro_f1) == (1.0, 1.0)
     assert list(Caricature(rows, counted).individuations()["stargazer"]) == ["comment"]
 
 
-def test_chance_of_exaggeration_holds_what_is_known_by_construction_under_the_original_rules() -> None:
+def test_exaggeration_has_its_known_value_under_original_rules() -> None:
     model = CompostModel(llm="rule", rng=1, n_personas=1, n_topics=2, rounds=3, texts_per_round=10, rules="original")
     model.run()
     (row,) = model.scores().exaggeration.values()
@@ -109,7 +109,7 @@ def test_a_text_is_infinitely_far_from_two_ends_that_are_one() -> None:
     assert math.isnan(exaggeration(axis, end, end, end))
 
 
-def test_seed_words_have_letters_of_any_alphabet_unless_the_original_rules_hold() -> None:
+def test_seed_words_allow_any_alphabet_under_corrected_rules() -> None:
     rows = [CorpusText("person", "comment", "plant " * 9), CorpusText("twin", "comment", "Café " * 9)]
     cell = PersonaTopic("twin", "comment")
     assert list(Caricature(rows, counted).seed_words(cell).persona) == ["café"]

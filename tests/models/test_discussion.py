@@ -142,7 +142,7 @@ def test_a_key_without_meaning_is_named_in_a_warning(caplog) -> None:
     ]
 
 
-def test_a_key_that_is_there_twice_or_means_nothing_in_a_batch_is_named_in_a_warning(tmp_path, caplog) -> None:
+def test_duplicate_or_unknown_key_in_a_batch_is_named_in_a_warning(tmp_path, caplog) -> None:
     seats: list[dict[str, Any]] = [
         {"class": "batchPersonHuggingFace", "names": [name], "background_stories": ["."]} for name in "AB"
     ]
@@ -255,7 +255,7 @@ def test_models_that_a_file_names_are_mapped_to_others(discussion) -> None:
     assert set(model.runlog.decisions()["by"]) == {"random", "rule"}
 
 
-def test_a_model_that_a_class_implies_is_mapped_and_one_that_is_nowhere_is_refused(discussion) -> None:
+def test_implied_model_is_mapped_and_an_absent_one_is_refused(discussion) -> None:
     config = config_of(person("A", "person_gpt3_5"), person("B", "person"))
     model = finished(discussion(config, providers={"gpt-3.5-turbo": "random"}))
     assert set(model.runlog.decisions()["by"]) == {"random", "rule"}
@@ -329,7 +329,7 @@ def test_questions_aside_see_the_conversation_and_never_enter_it(discussion) -> 
     assert [prompt.count("I am for it.") for prompt in prompts] == [0, 0, 2, 2, 4, 4]
 
 
-def test_a_question_is_asked_once_at_a_number_of_messages_however_long_the_silence(discussion) -> None:
+def test_question_at_a_message_count_is_asked_once(discussion) -> None:
     quiet = [person(name, "first_decides_then_generates", talkativeness=0) for name in "AB"]
     model = finished(discussion(config_of(*quiet, questions=[{**QUESTION, "iterations": "always"}])))
     assert len(model.sessions[0].room.answers) == 2
@@ -375,7 +375,7 @@ def test_a_missing_answer_is_counted_and_never_a_zero(discussion) -> None:
     assert list(model.attitudes()["answer"]) == [7]
 
 
-def test_questions_and_judges_whose_number_of_messages_is_passed_within_a_turn_are_asked_after_it(discussion) -> None:
+def test_questions_due_within_a_turn_are_asked_after_it(discussion) -> None:
     questions = [{**QUESTION, "id": "two", "iterations": [2]}, {"id": "each", "question": "?", "every": 3}]
     persons = [
         person(name, attitude=attitude, strength=1) for name, attitude in {"A": 0, "B": 0, "C": 9, "D": 9}.items()
@@ -585,14 +585,14 @@ def test_every_way_to_speak_ends_by_itself(discussion, llm, manner, rules) -> No
     assert (model.running, model.usage.failures) == (False, 0)
 
 
-def test_times_called_on_are_drawn_in_whole_numbers_from_zero_before_anybody_is() -> None:
+def test_times_called_on_are_whole_numbers_from_zero() -> None:
     axes = talk_chart(DiscussionModel(rng=1)).figure().axes[0]
     assert axes.get_xlim()[0] == 0
     assert {float(tick).is_integer() for tick in axes.get_xticks()} == {True}
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_the_parties_of_every_debate_start_apart_and_its_page_shows_how_they_move(topic, tmp_path) -> None:
+def test_debate_parties_start_apart_and_the_page_shows_their_positions(topic, tmp_path) -> None:
     findings = study_debate(StudySetup([1], tmp_path), rooms=2, topic=topic)
     starts: list[Any] = [row["first"] for row in findings.tables[1].rows]
     assert starts[0] > 6 > 4 > starts[1]

@@ -48,7 +48,7 @@ def test_a_random_respondent_has_the_exact_expectation() -> None:
     assert results["Positive Affect, default"] == pytest.approx(30, abs=4 * error)
 
 
-def test_a_random_respondent_is_as_far_from_the_published_model_as_a_mean_over_sixteen_numbers() -> None:
+def test_random_respondent_has_the_expected_distance_from_published_means() -> None:
     pairs = [(one.emotion, one.subscale) for one in published() if one.respondent == "gpt-4" and one.emotion]
     assert mean_distance(dict.fromkeys(pairs, 30.0), "gpt-3.5-turbo") == pytest.approx(4.85, abs=0.01)
     assert mean_distance(dict.fromkeys(pairs, 0.0), "gpt-3.5-turbo", of_changes=True) == pytest.approx(8.77, abs=0.01)
@@ -79,7 +79,7 @@ def test_each_sheet_has_an_order_of_its_own_unless_it_is_canonical() -> None:
     assert len(orders(EmotionBenchModel(rng=1, order="canonical"))) == 1
 
 
-def test_there_are_two_situations_for_each_of_36_factors_and_a_twin_for_each_emotion() -> None:
+def test_there_are_two_situations_per_factor_and_a_twin_per_emotion() -> None:
     situations = load_situations()
     factors = [(one.emotion, one.factor) for one in situations if not one.is_twin]
     assert (len(factors), len(set(factors)), len(situations) - len(factors)) == (72, 36, 8)

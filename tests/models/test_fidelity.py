@@ -84,7 +84,7 @@ def planned(months: int, llm: Notebook | None = None, **parameters: Any) -> Note
 # -- stock_agent: what is seen
 
 
-def test_a_loan_decision_shows_the_two_stocks_the_terms_the_character_and_the_account() -> None:
+def test_loan_prompt_has_stocks_terms_character_and_account() -> None:
     llm = Notebook()
     model = StockAgentModel(n_agents=1, fidelity="original", llm=llm, rng=1)
     account = model.world.market.accounts[1]
@@ -103,14 +103,14 @@ def test_a_loan_decision_shows_the_two_stocks_the_terms_the_character_and_the_ac
     assert {tool.name for tool in request.tools} == {"take_loan", "do_nothing"}
 
 
-def test_from_the_second_day_on_a_loan_decision_shows_the_closing_prices_and_every_post_in_full() -> None:
+def test_loan_prompt_from_day_two_has_closing_prices_and_all_posts() -> None:
     request = traded(5, n_agents=12).at(5)
     assert "Yesterday A closed at 30 and B at 40." in text(request)
     for trader in range(1, 13):
         assert f"Trader {trader}: “{trader} was here. {'x' * 1900}”" in text(request)
 
 
-def test_a_traders_character_is_one_word_and_nobody_learns_the_last_day_or_how_orders_meet() -> None:
+def test_trader_sees_one_word_of_character_and_no_market_internals() -> None:
     llm = traded(8, days=7)
     assert [request.messages[0].role for request in llm.requests] == ["user"] * len(llm.requests)
     for request in llm.requests:
@@ -119,7 +119,7 @@ def test_a_traders_character_is_one_word_and_nobody_learns_the_last_day_or_how_o
 
 
 @pytest.mark.parametrize("day", [1, 2])
-def test_the_companies_stand_in_the_first_session_of_every_day_and_in_the_conversation_after_it(day: int) -> None:
+def test_companies_are_shown_in_the_first_session_of_each_day(day: int) -> None:
     llm = traded(12, sessions=3)
     first = 6 * (day - 1) + 2
     assert all("20%" not in last(llm.at(time)) for time in (first - 1, first + 1, first + 2, first + 3))
@@ -139,7 +139,7 @@ def test_a_report_is_shown_on_its_day() -> None:
     assert "reports today" not in last(llm.at(42))
 
 
-def test_the_books_are_shown_whole_in_order_of_arrival_and_style_and_posts_are_not_repeated() -> None:
+def test_order_books_are_shown_whole_and_posts_are_not_repeated() -> None:
     def offer(request: Request) -> Any:
         return call("sell", stock="A", quantity=1, price=40 - request.salt.agent)
 
@@ -168,7 +168,7 @@ def test_the_forum_cannot_be_looked_up_as_it_is_shown() -> None:
 # -- stock_agent: memory and order
 
 
-def test_the_conversation_of_the_day_holds_every_prompt_and_answer_and_no_result() -> None:
+def test_daily_conversation_has_all_prompts_and_replies_and_no_results() -> None:
     bid = call("buy", stock="A", quantity=1, price=1)
     llm = traded(6, Notebook(buy=bid), sessions=3)
     before = [last(llm.at(time)) for time in range(1, 6)]
@@ -183,7 +183,7 @@ def test_the_conversation_is_forgotten_overnight() -> None:
     assert len(traded(5).at(5).messages) == 1
 
 
-def test_a_refused_order_is_told_why_and_a_reply_that_cannot_be_read_loses_nothing_that_was_shown() -> None:
+def test_refused_order_says_why_and_unreadable_reply_loses_no_context() -> None:
     dear = call("buy", stock="A", quantity=10**9, price=100)
     assert "cost 100000000000" in text(traded(3, Notebook(buy=dear)).at(3))
     dumb = traded(3, Notebook(buy="I do not know"), attempts=1).at(3)
@@ -191,7 +191,7 @@ def test_a_refused_order_is_told_why_and_a_reply_that_cannot_be_read_loses_nothi
     assert [message.role for message in dumb.messages] == ["user", "assistant", "user", "assistant", "user"]
 
 
-def test_loans_forecasts_and_posts_are_asked_by_number_and_orders_in_a_new_order_each_session() -> None:
+def test_orders_are_shuffled_each_session_and_other_questions_are_not() -> None:
     model = StockAgentModel(n_agents=8, fidelity="original", llm=Notebook(), rng=1)
     for _ in range(12):
         model.step()
@@ -220,7 +220,7 @@ def test_who_may_borrow_nothing_is_not_asked_for_a_loan() -> None:
 # -- econ_agent: what is seen
 
 
-def test_a_first_month_shows_offer_brackets_price_and_savings_and_a_past_of_nothing() -> None:
+def test_first_month_prompt_has_offer_brackets_price_and_savings() -> None:
     llm = planned(1)
     request = llm.at(1)
     for fact in (
@@ -234,7 +234,7 @@ def test_a_first_month_shows_offer_brackets_price_and_savings_and_a_past_of_noth
         assert word not in text(request)
 
 
-def test_a_later_month_shows_the_job_its_pay_and_what_came_of_the_last_month_to_the_cent() -> None:
+def test_later_month_prompt_has_job_pay_and_last_results_to_the_cent() -> None:
     llm = Notebook()
     model = EconAgentModel(n_agents=3, fidelity="original", rng=1, llm=llm)
     model.step()
@@ -270,7 +270,7 @@ def test_other_taxes_are_told_as_they_are(tax: Any, sentence: str) -> None:
 # -- econ_agent: memory and order
 
 
-def test_a_prompt_follows_last_months_prompt_and_answer_word_for_word_and_nothing_else() -> None:
+def test_prompt_follows_last_months_prompt_and_reply_verbatim() -> None:
     llm = planned(6)
     for month in (2, 3, 5, 6):
         _, prompt, answer, now = llm.at(month).messages
@@ -290,7 +290,7 @@ def test_a_reflection_stands_before_one_prompt_only() -> None:
     assert (thought.role, thought.content, now.role) == ("assistant", THOUGHT, "user")
 
 
-def test_a_quarter_is_reflected_on_in_its_last_month_after_its_three_prompts_and_answers() -> None:
+def test_quarterly_reflection_follows_its_three_prompts_and_replies() -> None:
     llm = planned(6)
     for end in (3, 6):
         _, *messages, question = llm.at(end, planning=False).messages
@@ -320,7 +320,7 @@ def test_a_month_without_a_readable_plan_stands_in_the_dialogue_as_that() -> Non
     assert answer.content == NO_ANSWER
 
 
-def test_the_agent_of_shachi_has_neither_memory_nor_reflection_also_with_the_papers_prompts() -> None:
+def test_shachi_agent_has_no_memory_or_reflection_with_paper_prompts() -> None:
     llm = planned(7, memory="none")
     assert all(request.tools and len(request.messages) == 2 for request in llm.requests)
 

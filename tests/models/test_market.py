@@ -117,7 +117,7 @@ def test_what_is_no_sum_of_money_is_refused_with_a_reason(amount: Any, why: str)
     assert outcomes[2].ok
 
 
-def test_a_language_model_that_orders_nonsense_fails_with_a_reason_and_kills_nothing() -> None:
+def test_nonsense_order_fails_with_a_reason_and_the_run_continues() -> None:
     faults = [order(MarketModel(n_agents=1, rng=1), amount) for amount in (NAN, -1, "all of it")] + list(FAULTS[:3])
     model = MarketModel(n_agents=6, rng=1, llm=ScriptedLLM(lambda request: faults[request.salt.agent - 1]))
     before = model.money
@@ -270,7 +270,7 @@ def test_a_trade_that_would_move_the_price_too_far_is_refused() -> None:
     assert "may move it by 0.05 at most" in outcomes[0].result
 
 
-def test_results_hold_the_scores_of_prices_and_hints_once_a_question_is_answered() -> None:
+def test_results_have_scores_of_prices_and_hints_after_resolution() -> None:
     assert "hint_brier" not in MarketModel(rng=1).results()
     model = run(rng=1)
     results = model.results()

@@ -42,7 +42,7 @@ def test_a_user_reads_a_window_of_five_messages_with_that_which_it_answers() -> 
     assert max(lengths) == lengths[-1] == 1 + 5  # and who it is
 
 
-def test_who_shares_the_post_is_in_its_cascade_and_who_shares_from_them_is_one_deeper() -> None:
+def test_resharing_adds_one_level_to_a_cascade() -> None:
     model = OasisModel(n_agents=4, rng=1)
     boss, near, far, other = (agent.unique_id for agent in model.agents)
     model.world.repost(near, model.root_id)

@@ -105,7 +105,7 @@ def test_votes_follow_the_score_up_to_a_bound() -> None:
     assert like_probability(2, 0.7, 1) == like_probability(9, 0.7, 1)
 
 
-def test_comments_on_false_posts_are_judged_once_each_and_a_missing_verdict_stays_missing() -> None:
+def test_comments_are_judged_once_and_missing_verdicts_stay_missing() -> None:
     verdicts = iter([{"answer": 9}, *["no number"] * 1000])
     llm = {"judge": ScriptedLLM(lambda _: next(verdicts)), "*": "rule"}
     model = HerdModel(n_agents=20, preset="counterfactual_herd", active_share=0.5, llm=llm, rng=2)
@@ -387,7 +387,7 @@ def test_a_real_curve_may_be_shorter_than_what_persistence_sees() -> None:
 
 
 @pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
-def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines_on_the_real_curve() -> None:
+def test_frozen_twin_beats_four_baselines_on_the_real_curve() -> None:
     folder = Path(DATA or "", "oasis")
     training, held_out = split_topics(read_topics(folder / "all_topics.csv"))
     assert (len(training), len(held_out)) == (99, 99)
@@ -488,7 +488,7 @@ def test_dilemma_question_and_stance_are_ones_own_and_may_come_from_a_file(tmp_p
 
 
 @pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
-def test_all_users_of_oasis_are_read_and_discuss_its_dilemma_in_groups_of_any_size() -> None:
+def test_all_oasis_users_discuss_its_dilemma_in_groups_of_any_size() -> None:
     path = str(Path(DATA or "", "oasis", "197_baoshou.csv"))
     small = PolarisationModel(users=path, rng=1)
     assert (len(small.agents), small.asker.unique_id) == (196, 2)

@@ -334,7 +334,7 @@ class HallsModel(LLMModel):
             agent.roles = {name: Role(config, agent.memory) for name, config in roles.items()}
 
 
-def test_worlds_are_visited_in_order_and_ratio_by_their_members_and_time_stands_in_the_others() -> None:
+def test_worlds_are_visited_in_order_and_ratio() -> None:
     model = HallsModel(rng=1)
     model.run(6)
     red, blue = model.worlds
@@ -369,7 +369,7 @@ def bold_prompts(model: HallsModel, prompts: list[Request], steps: int) -> list[
     return ["You are bold." in text and "wear" not in text and "remember" not in text for text in texts]
 
 
-def test_a_design_changes_who_agents_are_in_each_world_from_the_start_and_in_the_middle() -> None:
+def test_design_changes_personas_at_the_start_and_mid_run() -> None:
     prompts: list[Request] = []
     llm = ScriptedLLM(lambda request: prompts.append(request) or call("wave"))
     bold = AgentDesign(persona="You are bold.", memory="none", settings={"temperature": 0.3})
@@ -422,7 +422,7 @@ HEARSAY: dict[str, Any] = {"n_agents": 4, "days": 1, "twin": "hold", "hearsay": 
 
 
 @pytest.mark.parametrize(("coupling", "buys"), [("shared", 4 * 3), ("isolated", 0), ("filler", 0), ("alone", 0)])
-def test_what_is_heard_in_one_world_is_found_in_the_other_exactly_where_memory_is_shared(coupling, buys) -> None:
+def test_worlds_exchange_information_only_through_shared_memory(coupling, buys) -> None:
     model = TwoWorldsModel(**HEARSAY, coupling=coupling, rng=1)
     model.run()
     found = model.results()
@@ -439,7 +439,7 @@ def test_a_visit_lasts_as_many_turns_as_it_is_given_and_nobody_loses_one(turns) 
     assert set(decided - n_visits) <= {3 + 2, 3 + 3}  # three sessions, a forecast, a post; the loan, if it may have one
 
 
-def test_runs_of_one_seed_have_the_same_chance_whatever_the_worlds_have_in_common() -> None:
+def test_runs_of_one_seed_share_draws_whatever_the_worlds_share() -> None:
     runs = {}
     for coupling in ("alone", "isolated", "filler"):
         model = TwoWorldsModel(n_agents=5, days=2, coupling=coupling, rng=7)

@@ -157,7 +157,7 @@ def test_bad_news_lowers_prices_longer_for_those_who_remember(tmp_path) -> None:
     assert beside.loc[("memory", "yes"), "distance"] < beside.loc[("memory", "no news"), "distance"]
 
 
-def test_news_is_told_in_the_first_session_of_its_day_and_without_it_nothing_changes() -> None:
+def test_news_appears_in_the_first_session_of_its_day() -> None:
     prompts: list[str] = []
     llm = ScriptedLLM(lambda request: prompts.append(str(request.messages[-1].content)) or call("do_nothing"))
     ShockModel(**{**SMALL, "n_agents": 1}, news=BAD, memory="none", llm=llm, rng=1).run()

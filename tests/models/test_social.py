@@ -123,7 +123,7 @@ def test_an_interview_is_heard_by_nobody_and_kept_in_the_log() -> None:
     assert model.runlog.digest == quiet.runlog.digest
 
 
-def test_the_rule_twin_answers_an_interview_and_strangers_and_blanks_are_refused() -> None:
+def test_rule_twin_answers_interviews_and_unknown_users_are_refused() -> None:
     model, other = SocialModel(n_agents=2, rng=1), SocialModel(n_agents=2, rng=1)
     assert model.interview(model.agents[0], "Well?").startswith("What I think about most is")
     with pytest.raises(ConfigError, match="is not a user of this model"):
@@ -225,7 +225,7 @@ def test_what_is_broken_in_a_file_of_users_is_left_out_counted_and_said(tmp_path
     assert "left out 1 row and 1 item that are invalid; first: " in caplog.text
 
 
-def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_said(tmp_path, caplog) -> None:
+def test_given_follows_replace_drawn_ones_and_draws_are_reported(tmp_path, caplog) -> None:
     (tmp_path / "people.csv").write_text("username,persona\nann,Bakes.\nbo,Runs.\nann,Sings.\ndi,Cooks.\n")
     (tmp_path / "edges.csv").write_text("follower_id,followee_id\n0,1\n0,2\n1,0\n3,0\n")
     users, edges = str(tmp_path / "people.csv"), str(tmp_path / "edges.csv")
@@ -304,7 +304,7 @@ def test_a_whole_run_is_replayed(tmp_path) -> None:
 
 
 @pytest.mark.skipif(DATA is None, reason="MESA_LLM_DATA names no folder with the original data")
-def test_the_rumour_cascade_of_111_users_runs_fifty_steps_by_rule_and_twice_the_same() -> None:
+def test_rumour_cascade_of_111_users_is_deterministic_for_fifty_steps() -> None:
     users = str(Path(DATA or "", "oasis", "False_Business_0.csv"))
     model = SocialModel(users=users, preset="x", step_minutes=3, rng=1)
     model.run_for(50)

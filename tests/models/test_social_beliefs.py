@@ -31,7 +31,7 @@ def test_posts_about_the_topic_move_those_who_read_them_and_no_others() -> None:
     assert model.agents[1].position == two
 
 
-def test_the_original_moves_all_by_the_tone_of_all_posts_whatever_they_speak_of() -> None:
+def test_original_rules_move_beliefs_by_the_tone_of_all_posts() -> None:
     model = quiet(2, belief_rules="original", feed_size=0)
     model.world.create_post(1, "I oppose this wonderful, fair and excellent climate law.")
     model.step()
@@ -104,7 +104,7 @@ def test_the_most_followed_users_are_of_the_position_that_hubs_names(hubs: str, 
     assert all((abs(user.position) < distances[20]) != is_extreme for user in famous)
 
 
-def test_networks_of_other_forms_have_the_same_people_positions_and_first_posts() -> None:
+def test_network_forms_share_people_positions_and_first_posts() -> None:
     plain, other = (SocialModel(beliefs=True, rng=1, **form) for form in ({}, {"homophily": 0.9, "hubs": "random"}))
     assert plain.stances() == other.stances()
     assert plain.world.measures.posts_table() == other.world.measures.posts_table()

@@ -107,7 +107,7 @@ def test_one_who_passes_ends_a_meeting_early_only_under_the_original_rules(rules
     assert (episode.code, episode.room.n_turns) == (end, turns)
 
 
-def test_who_leaves_ends_the_meeting_and_a_reply_that_cannot_be_used_is_silence() -> None:
+def test_leaving_ends_the_meeting_and_unusable_replies_are_silence() -> None:
     def reply(request: Request) -> Any:
         return Reply("hm") if request.salt.time == 1 else ToolCall("leave")
 
@@ -151,7 +151,7 @@ def test_a_long_text_of_tags_that_do_not_match_or_end_is_read_at_once(text) -> N
         ("<p viewer>a</p>b < c & d", "ab  c  d", "b  c & d"),
     ],
 )
-def test_faults_of_a_text_hide_the_same_as_in_the_original_under_its_rules_alone(text, original, corrected) -> None:
+def test_original_rules_hide_the_same_text_faults_as_the_original(text, original, corrected) -> None:
     assert visible_text(text, "agent_0", rules="original") == original
     assert visible_text(text, "agent_0") == corrected
 
@@ -214,7 +214,7 @@ def test_a_judge_reads_everything_and_is_asked_as_somebody_outside() -> None:
     assert (model.results()["judge"], model.results()["success"]) == ("judge", 0.5)
 
 
-def test_a_judgement_out_of_range_is_asked_for_again_and_then_missing_and_no_zero() -> None:
+def test_judgement_out_of_range_is_retried_and_then_missing() -> None:
     llm = {"judge": judging({"agent_1": 11, "agent_2": 3}), "*": saying()}
     model = finished(n_dyads=2, max_turns=1, llm=llm)
     found = model.results()
@@ -279,7 +279,7 @@ def test_runs_of_different_judges_are_not_compared_without_saying_so() -> None:
     assert (set(same["judge"]), set(same["pairs"])) == ({"rule"}, {8})
 
 
-def test_a_judge_who_judged_one_of_two_runs_alone_does_not_count_in_their_comparison() -> None:
+def test_judges_of_only_one_run_are_left_out_of_a_comparison() -> None:
     class OfTwo(SotopiaModel):
         mild, harsh = judging({"agent_1": 9, "agent_2": 9}, "mild"), judging({"agent_1": 1, "agent_2": 1}, "harsh")
 
@@ -543,7 +543,7 @@ def test_published_means_and_normalised_means_follow_from_the_published_rows() -
     assert len(table) >= 80
 
 
-def test_the_distance_from_published_means_is_of_one_judge_or_says_that_it_is_not() -> None:
+def test_distance_from_published_means_says_if_judges_are_mixed() -> None:
     model = finished(n_dyads=1)
     with pytest.raises(ConfigError, match=r"gpt-4-0613 judged the published runs and rule these"):
         distance_to_published(model, "GPT-4")

@@ -70,7 +70,7 @@ def test_a_run_makes_and_loses_no_money_and_no_share(seed: int, llm: str, twin: 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=3)
-def test_over_months_only_the_bank_moves_money_and_only_forced_sales_take_shares(seed: int) -> None:
+def test_only_the_bank_moves_money_and_only_forced_sales_take_shares(seed: int) -> None:
     model = StockAgentModel(n_agents=5, days=46, sessions=1, llm="random", rng=seed, memory="none")
     n_shares = shares(model)
     while model.running:
@@ -283,7 +283,7 @@ def test_a_price_no_worse_than_the_limit_is_taken_exactly() -> None:
     )
 
 
-def test_a_fundamentalist_trades_the_stock_furthest_from_its_opinion_and_rests_when_content() -> None:
+def test_fundamentalist_trades_the_most_mispriced_stock_or_rests() -> None:
     rng = random.Random(1)
     assert Fundamentalist(33.0, 41.0).order(facts(), rng) == ToolCall(
         "buy", {"stock": "A", "quantity": 3, "price": 30.9}

@@ -71,7 +71,7 @@ class Town(LLMModel):
         self.asked_by_day.append(self.n_asked)
 
 
-def test_an_epidemic_in_event_time_asks_a_bounded_number_a_day_at_once_and_replays(tmp_path) -> None:
+def test_epidemic_in_event_time_asks_a_bounded_number_a_day_and_replays(tmp_path) -> None:
     log = tmp_path / "town.sqlite"
     cautious = ScriptedLLM(lambda request: ToolCall("stay_home"))
     town = Town(llm=cautious, log=log, rng=1)

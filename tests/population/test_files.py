@@ -147,7 +147,7 @@ BROKEN_ROWS = (
 )
 
 
-def test_what_cannot_be_used_is_counted_with_line_and_reason_and_costs_no_more_than_itself(tmp_path: Path) -> None:
+def test_unusable_rows_are_counted_with_line_and_reason(tmp_path: Path) -> None:
     path = x_file(tmp_path, *BROKEN_ROWS)
     with pytest.raises(ConfigError, match=r"line 2, row 1, .*'x'; wanted a list of int \(3 more of 6 rows"):
         from_file(path)
@@ -237,7 +237,7 @@ def test_the_rumour_case_has_111_users_and_one_source_post() -> None:
 
 
 @needs_data
-def test_in_each_hour_the_busiest_user_of_the_rumour_case_is_certain_to_be_active() -> None:
+def test_busiest_user_of_the_rumour_case_is_always_active() -> None:
     personas = from_oasis(OASIS / "False_Business_0.csv", OASIS / "user_activity_24h.csv")
     hours = np.array([persona.activity for persona in personas])
     assert hours.max(axis=0).tolist() == [1.0] * 24

@@ -260,7 +260,7 @@ def test_what_people_wrote_is_looked_through(tmp_path: Path) -> None:
     assert found["private path"] == ("/home/anna/notes.txt",)
 
 
-def test_the_server_of_a_language_model_is_listed_and_the_run_replays_without_it(tmp_path: Path) -> None:
+def test_bundle_lists_the_language_model_server_and_replays_without_it(tmp_path: Path) -> None:
     with FaultyServer() as server:
         recorded(tmp_path, SocialModel, n_agents=2, llm="stub", api_base=server.url)
     (tmp_path / "out").mkdir()

@@ -102,7 +102,7 @@ def test_the_same_model_has_the_same_document() -> None:
     assert odd_of(kind).markdown() == odd_of(kind).markdown()
 
 
-def test_a_document_shows_actions_measures_parameters_and_what_a_language_model_reads() -> None:
+def test_document_shows_actions_measures_parameters_and_prompts() -> None:
     text = odd_of(PotModel).markdown()
     assert "| `pay` | action | `coins`: How many coins you pay. | Pay into the pot. |" in text
     assert "| `count` | tool |  | Count the coins in the pot. |" in text
@@ -125,7 +125,7 @@ def test_no_language_model_is_asked_whatever_a_model_names() -> None:
     assert server.requests == []
 
 
-def test_what_nobody_has_written_is_a_blank_and_what_somebody_has_is_in_its_place(own: Any) -> None:
+def test_missing_sections_are_blank_and_written_ones_are_in_place(own: Any) -> None:
     kind = own(
         "bakery_one.py",
         **{"odd.md": "# Bakery\n\n## Emergence\n\nThe smell of bread.\n", "README.md": "## Question\n\nWhy?\n"},

@@ -78,7 +78,7 @@ CHANGES = {
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows changes no open file")
 @pytest.mark.parametrize("when", ["between steps", "in a step", "before the end"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_log_that_is_changed_while_it_is_recorded_stops_the_run_and_loses_nothing(change, when, tmp_path) -> None:
+def test_log_changed_during_recording_stops_the_run_without_loss(change, when, tmp_path) -> None:
     log, copy = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
     whole = recorded(tmp_path / "whole.sqlite")
     n_asked = []
@@ -125,7 +125,7 @@ def test_failures_can_be_asked_again(tmp_path) -> None:
     assert (model.usage.failures, model.usage.calls) == (0, 12)
 
 
-def test_one_changed_word_stops_a_replay_and_shows_the_first_request_that_differs(tmp_path) -> None:
+def test_changed_word_stops_a_replay_and_shows_the_first_difference(tmp_path) -> None:
     recorded(tmp_path / "run.sqlite", activation="in_order")
     again = PotModel(4, "ScriptedLLM", rng=2, log=tmp_path / "run.sqlite", replay=True, activation="in_order")
     for agent in again.agents:
@@ -184,7 +184,7 @@ def test_prompts_are_read_as_they_were_asked(prompts) -> None:
 
 
 @given(st.lists(st.lists(messages, max_size=4), max_size=8), st.randoms(use_true_random=False))
-def test_calls_that_were_prepared_in_any_order_are_recorded_as_those_that_were_not(prompts, random) -> None:
+def test_prepared_calls_are_recorded_like_unprepared_ones(prompts, random) -> None:
     plain, log = RunLog(), RunLog()
     requests = [Request("stub", tuple(one), Salt(1, 1, time, "decide", 0)) for time, one in enumerate(prompts)]
     waiting = random.sample(range(len(requests)), random.randint(0, len(requests)))
@@ -410,7 +410,7 @@ def test_two_processes_cannot_record_one_log_and_the_second_is_told_who_does(tmp
     PotModel(2, rng=1, log=tmp_path / "run.sqlite").step()
 
 
-def test_a_killed_writer_leaves_nothing_beside_the_log_that_the_next_one_does_not_remove(tmp_path) -> None:
+def test_files_left_by_a_killed_writer_are_removed_by_the_next(tmp_path) -> None:
     with held_by_another_process(tmp_path / "run.sqlite") as holder:
         holder.kill()
         holder.wait()

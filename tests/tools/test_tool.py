@@ -113,7 +113,7 @@ def test_an_unknown_tool_is_refused_with_the_names_there_are() -> None:
         shop_box().call(ToolCall("steal"))
 
 
-def test_a_name_two_worlds_share_is_told_apart_and_doing_nothing_is_offered_once() -> None:
+def test_tool_names_shared_by_worlds_are_distinct_and_pass_is_offered_once() -> None:
     names = list(ToolBox.of(object(), 1, [Shop(), Fair()]))
     assert names == ["do_nothing", "shop_sell", "fair_sell"]
     assert list(ToolBox.of(object(), 1, [Shop(), Fair()]).only(["sell"])) == ["shop_sell", "fair_sell"]
@@ -144,7 +144,7 @@ def test_a_function_without_types_is_refused_when_it_is_given() -> None:
 
 
 @pytest.mark.parametrize("kind", [object(), Callable[[int], int], Literal[range], Annotated[int, Field(gt="a")]])
-def test_an_argument_that_json_cannot_describe_is_refused_when_the_tool_is_given(kind) -> None:
+def test_argument_without_a_json_type_is_refused_at_definition(kind) -> None:
     def strange(x) -> None:
         """Do."""
 

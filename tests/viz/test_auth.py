@@ -114,7 +114,7 @@ def test_names_of_this_machine_and_those_that_were_allowed_are_known(visitor: Te
     assert visitor.get("/", headers={"host": host, "cookie": cookie}).text == "secret"
 
 
-def test_a_server_on_all_addresses_may_be_addressed_by_any_of_them_but_by_no_foreign_name() -> None:
+def test_server_on_all_addresses_refuses_foreign_host_names() -> None:
     guard = Auth(PlainTextResponse("secret"), TOKEN, cookie="pass", any_address=True)
     for host, status in {"192.168.1.2:8765": 200, "[fe80::1]:8765": 200, "evil.example": 403}.items():
         client = TestClient(guard, HERE)

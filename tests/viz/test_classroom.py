@@ -108,7 +108,7 @@ def lesson() -> Iterator[Class]:
     begun.lesson.close()
 
 
-def test_students_answer_rule_twins_play_the_empty_seats_and_the_run_is_replayed(tmp_path: Path) -> None:
+def test_students_and_rule_twins_play_together_and_the_run_replays(tmp_path: Path) -> None:
     lesson = Class(tmp_path)
     ana, ben = lesson.student("Ana"), lesson.student("Ben")
     lesson.step(2)
@@ -154,7 +154,7 @@ def test_a_class_goes_on_after_a_restart_with_its_seats_and_its_answers(tmp_path
     after.lesson.close()
 
 
-def test_a_file_that_holds_no_room_is_refused_and_nobody_else_can_read_the_codes(tmp_path: Path) -> None:
+def test_invalid_room_file_is_refused_and_codes_are_private(tmp_path: Path) -> None:
     file = tmp_path / "room.json"
     Classroom(file=file)
     assert file.stat().st_mode & 0o077 == 0
@@ -259,7 +259,7 @@ def test_a_text_may_be_as_long_as_its_field_lets_a_student_type(lesson: Class) -
     assert typed in lesson.greetings
 
 
-def test_the_page_of_a_seat_names_the_step_that_is_asked_about_and_then_that_which_is_over(lesson: Class) -> None:
+def test_seat_page_names_the_current_and_then_the_finished_step(lesson: Class) -> None:
     ana, ben = lesson.student("Ana"), lesson.student("Ben")
     lesson.step(2)
     assert "step 1" in ana.get("/join/seat").text
@@ -287,7 +287,7 @@ def test_what_is_wrong_with_an_answer_stands_beside_its_field(lesson: Class) -> 
     assert "Hello" in lesson.greetings
 
 
-def test_of_two_windows_on_one_seat_the_later_one_is_told_that_nothing_was_taken(lesson: Class) -> None:
+def test_second_window_on_a_seat_is_told_its_answer_was_not_taken(lesson: Class) -> None:
     ana = lesson.student("Ana")
     lesson.step(1)
     choice = {"question": "1", "offer": "greet", "field0": "Hello", "field1": "1"}
@@ -316,7 +316,7 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     assert lesson.runner.model.engine.human_timeouts == 3
 
 
-def test_a_seat_says_who_decides_for_it_while_it_is_empty_and_who_for_agents_without_a_seat(lesson: Class) -> None:
+def test_seat_page_says_who_decides_for_empty_seats_and_other_agents(lesson: Class) -> None:
     assert (lesson.lesson.has_twins, lesson.lesson.n_others, lesson.lesson.others) == (True, 1, "rule")
     lesson.session.build(RunSettings("random", parameters={"n_agents": 6}))
     assert (lesson.lesson.n_others, lesson.lesson.others) == (3, "random")
@@ -339,7 +339,7 @@ def test_long_forms_are_refused(lesson: Class) -> None:
     assert browser.post("/join", content=b"&".join([b"a=b"] * 1000)).status_code == 413
 
 
-def test_wrong_codes_slow_down_who_types_them_and_nobody_else_at_the_same_address(lesson: Class) -> None:
+def test_wrong_codes_slow_only_the_browser_that_sends_them(lesson: Class) -> None:
     eve, ben = lesson.browser(), lesson.browser()
     ben.get("/join")
     assert any("Too many wrong codes" in enter(eve, "AAAAAA", "Eve") for _ in range(50))
@@ -366,7 +366,7 @@ def test_each_wrong_code_doubles_the_wait_of_its_visitor() -> None:
     assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60]
 
 
-def test_however_many_visitors_there_are_codes_are_tried_at_a_pace_that_finds_none() -> None:
+def test_rate_limit_on_codes_holds_for_any_number_of_visitors() -> None:
     seconds = [0.0]
     tries, n_tried = AttemptLimits(lambda: seconds[0]), 0
     for index in range(20_000):  # in 10 seconds
@@ -381,7 +381,7 @@ def test_however_many_visitors_there_are_codes_are_tried_at_a_pace_that_finds_no
     assert tries.begin(Visitor("ana", "10.0.0.1", is_known=True)) == 0
 
 
-def test_a_browser_has_one_seat_whatever_names_it_sends_and_whatever_cookies_it_loses(lesson: Class) -> None:
+def test_browser_has_one_seat_whatever_names_and_cookies_it_sends(lesson: Class) -> None:
     eve = lesson.browser()
     eve.get("/join")
     visitor = eve.cookies["seat-visitor"]

@@ -44,7 +44,7 @@ def test_the_first_step_is_worked_out_at_once_and_more_on_demand() -> None:
     session.close()
 
 
-def test_who_asks_no_language_model_sees_no_preview_and_a_typed_endpoint_has_no_known_price() -> None:
+def test_cost_preview_is_absent_by_rule_and_unpriced_for_typed_endpoints() -> None:
     session = worked_out(RunSettings(seed="1"))
     assert not session.cost_estimator.is_wanted
     session.build(RunSettings("other", model_id="m", api_base="http://127.0.0.1:9/v1", seed="1"))

@@ -238,7 +238,7 @@ def test_a_faulty_report_is_not_listed(tmp_path: Path, changes: dict[str, Any]) 
     assert kept_audits(tmp_path, "DilemmaModel") == []
 
 
-def test_audits_of_the_command_line_are_listed_and_those_of_other_models_are_not(tmp_path: Path) -> None:
+def test_audits_made_by_the_command_line_are_listed_for_their_model_only(tmp_path: Path) -> None:
     written(tmp_path / "mine")
     written(tmp_path / "other", model="SocialModel")
     (tmp_path / "deep").mkdir()

@@ -55,12 +55,12 @@ def stepped(steps: int = 2, **parameters: Any) -> Village:
     return model
 
 
-def test_a_figure_is_shown_by_a_kernel_that_has_not_loaded_matplotlib_s_backend() -> None:
+def test_figure_is_shown_by_a_kernel_without_matplotlibs_backend() -> None:
     assert "image/png" in run("-c", FRESH).out
     assert isinstance(Figure(), PlainFigure)
 
 
-def test_every_number_that_is_collected_is_a_measure_and_what_a_run_costs_is_not() -> None:
+def test_collected_numbers_are_measures_and_costs_are_not() -> None:
     model = stepped()
     model.datacollector.model_vars["mood"] = ["good"] * 3
     model.datacollector.model_vars["is_calm"] = [True] * 3
@@ -124,7 +124,7 @@ def test_a_measure_is_called_what_the_model_says_it_is() -> None:
     assert (chart.title, chart.y) == ("Mean wage", "dollars")
 
 
-def test_points_with_intervals_keep_to_their_row_beside_each_other_and_to_themselves_in_a_table() -> None:
+def test_points_with_intervals_stay_in_their_rows() -> None:
     ours = ChartSeries(name="ours", kind="point", values=[0.2, None], low=[-0.1, None], high=[0.3, None])
     people = replace(ours, name="people", shape="D", values=[0.4, 0.5], low=(), high=())
     chance = ChartSeries(name="chance", kind="point", shape="|", values=[0.5, 0.5])
@@ -180,7 +180,7 @@ def test_agents_on_a_drawn_space_can_be_clicked_where_they_stand() -> None:
     assert all(0 < spot.x < 100 and 0 < spot.y < 100 for spot in spots)
 
 
-def test_a_space_is_drawn_from_the_portrayals_of_a_renderer_with_names_cells_and_layers() -> None:
+def test_space_is_drawn_from_renderer_portrayals_with_names_and_layers() -> None:
     model: Any = stepped()
     renderer = rendered(plain_renderer, model)
     assert is_scene(renderer)
@@ -295,7 +295,7 @@ def drawings_of(entry: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
-def test_every_number_that_a_model_collects_is_drawn_and_all_that_its_page_draws_is_no_picture(entry) -> None:
+def test_every_collected_number_is_drawn_as_a_chart(entry) -> None:
     model = entry.load()(rng=1)
     model.run_for(2)
     for name in numbers_of(model)[0]:

@@ -344,7 +344,7 @@ class Curious(Village):
         self.survey(["How are you?"])
 
 
-def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_of_its_run(tmp_path: Path) -> None:
+def test_page_left_during_a_question_to_a_person_releases_its_run(tmp_path: Path) -> None:
     session = PageSession(Curious, RunSettings("human", seed="1", plays=1), tmp_path)
     assert session.runner is not None
     runner, desk = session.runner, session.queues[0]
@@ -363,7 +363,7 @@ def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_o
     assert session.error == ""
 
 
-def test_a_page_hears_of_the_run_that_was_left_even_if_the_page_before_ends_after_it_has_begun(tmp_path: Path) -> None:
+def test_page_finds_the_run_left_by_a_page_that_closes_later(tmp_path: Path) -> None:
     before, page, after = (PageSession(Village, RunSettings("scripted", seed="1"), tmp_path) for _ in range(3))
     page.previous, after.previous = before.visit, page.visit
     assert before.runner is not None
@@ -403,7 +403,7 @@ class Restless:
         return (time.monotonic(),)
 
 
-def test_a_page_that_is_slow_to_draw_gets_done_although_there_is_always_more_to_show() -> None:
+def test_slow_page_finishes_drawing_despite_new_updates() -> None:
     restless, page, drawings = Restless(), PageState(), list[float]()
 
     @component
@@ -490,7 +490,7 @@ def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> Non
         RunSettings("rule").arguments(lambda llm: llm, Access(max_calls=6))
 
 
-def test_an_endpoint_that_was_typed_leaves_the_access_of_the_server_with_its_model() -> None:
+def test_typed_endpoint_leaves_the_server_access_with_its_model() -> None:
     access = Access(max_calls=1000)
     with serving(Endpoint()) as endpoint:
         typed = RunSettings("other", model_id="m", api_base=endpoint.url, api_key="sk-typed", seed="1")
@@ -508,7 +508,7 @@ def test_an_endpoint_that_was_typed_leaves_the_access_of_the_server_with_its_mod
 
 
 @pytest.mark.parametrize("fixed", [{"api_base": "http://localhost:1/v1"}, {"max_dollars": 1.0}, {"concurrency": 2}])
-def test_a_page_with_an_access_of_its_own_is_told_where_to_put_it_on_a_server_with_a_budget(fixed) -> None:
+def test_page_access_on_a_server_with_a_budget_is_refused_with_advice(fixed) -> None:
     with pytest.raises(ConfigError, match=rf"^this page fixes {next(iter(fixed))} in model_params, .*mesa-llm\.toml"):
         RunSettings("random", parameters=fixed).arguments(Village, Access(max_calls=6))
     assert RunSettings("random", parameters=fixed).arguments(Village) == {"llm": "random", **fixed}
@@ -775,7 +775,7 @@ def test_answers_to_numbered_items_are_shown_in_their_order() -> None:
     assert action_row(fields, {}).cells[2:] == ('answer(to: {"2":3,"10":1})', "{}")
 
 
-def test_a_text_from_right_to_left_does_not_change_the_order_of_the_call_around_it() -> None:
+def test_right_to_left_text_does_not_reorder_the_call_around_it() -> None:
     assert call_text("say", {"text": "שלום (1)", "to": "é"}) == "say(text: \u2068שלום (1)\u2069, to: é)"
 
 

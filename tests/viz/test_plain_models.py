@@ -73,7 +73,7 @@ def test_components_show_what_a_plain_model_did_and_measured(model: BoltzmannWea
     assert "Gini" in texts_of(Measures(model))
 
 
-def test_the_classes_of_a_plain_model_have_colours_of_their_own_and_grass_lies_below() -> None:
+def test_agent_classes_have_own_colours_and_grass_is_drawn_below() -> None:
     meadow = WolfSheep(WolfSheepScenario(rng=1))
     portray_class = portray_classes()
     looks: dict[str, Any] = {type(agent).__name__: portray_class(agent) for agent in meadow.agents}
@@ -81,7 +81,7 @@ def test_the_classes_of_a_plain_model_have_colours_of_their_own_and_grass_lies_b
     assert looks["GrassPatch"].zorder < looks["Sheep"].zorder == looks["Wolf"].zorder
 
 
-def test_beside_agents_that_think_those_that_cannot_move_lie_below_those_that_can() -> None:
+def test_static_agents_are_drawn_below_moving_ones() -> None:
     looks: dict[str, Any] = {type(agent).__name__: portray(agent) for agent in WolfSheep(WolfSheepScenario()).agents}
     assert looks["GrassPatch"].zorder < looks["Sheep"].zorder
     assert looks["GrassPatch"].color != looks["Sheep"].color

@@ -59,7 +59,7 @@ def test_a_direction_needs_two_settings() -> None:
         claim_from("one", {"measure": "cooperation", "expects": "no difference", "smallest_effect": 1}, DilemmaModel)
 
 
-def test_a_measure_may_be_an_entry_of_a_result_and_a_wrong_one_lists_what_there_is() -> None:
+def test_measure_may_be_a_result_entry_and_an_unknown_one_lists_choices() -> None:
     row = {"cooperation": 0.5, "scores": {"coin": 2.0}, "digest": "abc"}
     assert level_of(DilemmaModel, "scores.coin", 0.1).value_in(row) == 2
     with pytest.raises(ConfigError, match="no result is called 'score'; the runs have: cooperation, scores"):

@@ -171,7 +171,7 @@ def test_every_model_has_two_rewordings_of_what_its_agents_read(name: str) -> No
 
 
 @pytest.mark.parametrize("variant", variants(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_rewording_has_all_variables_conditions_and_loops_of_its_original_and_other_words(variant: Path) -> None:
+def test_rewording_keeps_variables_conditions_and_loops(variant: Path) -> None:
     original = original_of(variant)
     assert logic_of(variant) == logic_of(original)
     before, after = original.read_text(encoding="utf-8"), variant.read_text(encoding="utf-8")
@@ -411,7 +411,7 @@ def test_a_model_can_be_made_with_each_value_of_its_structure(name: str) -> None
         ("prisoners_dilemma", {}, ["guests 2", "guests 4"]),
     ],
 )
-def test_audits_try_half_and_twice_as_many_agents_or_the_numbers_that_a_model_marks(
+def test_audits_vary_population_by_half_and_double_or_marked_numbers(
     name: str, parameters: dict[str, Any], numbers: list[str]
 ) -> None:
     plan = plan_for(kind_of(name), Setting(parameters), dimensions=["population"])

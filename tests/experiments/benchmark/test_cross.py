@@ -49,7 +49,7 @@ def test_a_component_is_worth_what_it_adds_however_chance_falls(taken_apart) -> 
     assert less["own"] is None
 
 
-def test_six_pairs_of_one_sign_are_significant_and_three_corrections_are_counted(taken_apart) -> None:
+def test_six_pairs_of_one_sign_are_significant_with_three_corrections(taken_apart) -> None:
     comparisons = [taken_apart.cell(POT, name).comparison for name in list(taken_apart.designs)[1:]]
     assert [one.p for one in comparisons] == [2 / 2**6] * 3
     assert [one.adjusted_p for one in comparisons] == [2 / 2**6] * 3
@@ -115,7 +115,7 @@ def test_a_run_that_failed_leaves_its_pair_out() -> None:
     assert failure.startswith("FAILED pot, sotopia: 1 of 3 runs: none of the 12 decisions succeeded")
 
 
-def test_decisions_that_failed_are_counted_where_the_scores_of_the_others_stand() -> None:
+def test_failed_decisions_are_counted_beside_scores() -> None:
     half = ScriptedLLM(lambda request: pay(request) if request.salt.agent % 2 else BadReply("down"))
     found = cross([POT], {"own": None}, llm=half, seeds=2, attempts=1)
     (line,) = found.failures()

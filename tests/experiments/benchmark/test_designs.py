@@ -47,7 +47,7 @@ def test_only_where_a_task_offers_a_component_can_a_design_ignore_it() -> None:
         assert installations(find_task(name).as_quick(), alone) == {"alone": expected}
 
 
-def test_each_original_design_is_that_of_a_task_and_published_ratios_have_a_unit_diagonal() -> None:
+def test_original_designs_match_tasks_and_ratios_have_unit_diagonal() -> None:
     assert set(ORIGINAL_DESIGNS) == set(PUBLISHED_RATIOS) <= set(TASKS)
     assert all(set(row) == set(PUBLISHED_RATIOS) and row[name] == 1 for name, row in PUBLISHED_RATIOS.items())
 

@@ -61,7 +61,7 @@ def test_the_studys_baseline_is_run_as_the_study_has_it() -> None:
         assert (found.baseline_result.error, len(found.baseline_result.runs)) == (expected, n_runs)
 
 
-def test_an_error_of_the_study_against_another_target_is_marked_until_there_is_an_own_one(tmp_path: Path) -> None:
+def test_study_error_against_another_target_is_marked(tmp_path: Path) -> None:
     assert POT.published is not None
     task = replace(POT, published=replace(POT.published, other_target="a run that is not public"))
     found = report(task)

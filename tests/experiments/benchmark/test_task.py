@@ -31,7 +31,7 @@ def test_settings_and_original_items_are_parameters_of_the_model(name) -> None:
 
 @pytest.mark.parametrize("llm", ["rule", "random"])
 @pytest.mark.parametrize("name", TASKS)
-def test_a_small_version_of_each_task_runs_without_a_language_model_and_is_scored(name, llm) -> None:
+def test_small_version_of_each_task_runs_by_rule_and_is_scored(name, llm) -> None:
     task = TASKS[name].as_quick()
     model = task.make(**task.setting, llm=llm, rng=1)
     model.run(task.max_steps)

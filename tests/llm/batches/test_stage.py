@@ -104,7 +104,7 @@ def test_a_batch_waits_for_a_decision_that_is_busy_elsewhere() -> None:
     assert form.texts == [["early", "late"]]
 
 
-def test_a_decision_that_asks_twice_is_in_two_batches_and_one_that_ends_holds_nothing_up() -> None:
+def test_decision_with_two_requests_is_in_two_batches() -> None:
     form = Echo()
     llm = Batched(Transport(form))
 

@@ -93,7 +93,7 @@ def test_a_text_out_of_several_is_chosen_by_number() -> None:
     assert "3. Rain?" in person.shown
 
 
-def test_where_a_decision_may_hold_several_actions_they_are_asked_for_one_after_the_other() -> None:
+def test_several_actions_are_asked_for_one_by_one() -> None:
     (reply,) = Person("walk", "3", "3", "").answer(ask(tools=ACTIONS, max_actions=3))
     assert [call.name for call in reply.tool_calls] == ["walk", "rest"]
     (reply,) = Person("rest", "rest").answer(ask(tools=ACTIONS, max_actions=2))
@@ -107,7 +107,7 @@ def test_only_actions_can_follow_an_action() -> None:
     assert "look_up can only be done alone." in person.shown
 
 
-def test_values_under_names_of_ones_own_are_written_with_colons_and_belong_to_what_is_named_before() -> None:
+def test_free_keys_are_written_with_colons_under_their_parent() -> None:
     person = Person("5", "Oil: 4", "Oil: 2.5, Gas: 1")
     spent = {"type": "object", "additionalProperties": {"type": "number", "maximum": 3}}
     schema = {"type": "object", "properties": {"spent": {**VOTE, "properties": {"Ann": spent}, "required": ["Ann"]}}}

@@ -42,7 +42,7 @@ def test_a_file_is_known_by_its_checksum_and_quantisation(tmp_path: Path) -> Non
     assert weights_of(path, profile) == {"file": "model.gguf", "sha256": sha256, "quantisation": "Q4_K_M"}
 
 
-def test_weights_that_are_to_be_downloaded_are_known_by_the_checksum_that_they_must_have() -> None:
+def test_weights_not_yet_downloaded_are_identified_by_checksum() -> None:
     assert CAPABLE.source is not None
     known = {"file": CAPABLE.source.file, "sha256": CAPABLE.source.sha256, "quantisation": "Q4_K_M"}
     assert weights_of(None, CAPABLE) == known

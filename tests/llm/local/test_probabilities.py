@@ -24,7 +24,7 @@ def replied(llm: LocalLLM, request: Request) -> Reply:
     return asyncio.run(llm.reply(request))
 
 
-def test_the_reply_is_the_same_with_and_without_the_probabilities_of_its_choices(local: LocalLLM) -> None:
+def test_probabilities_do_not_change_the_reply(local: LocalLLM) -> None:
     plain, weighed = (replied(local, replace(VOTE, choices=choices)) for choices in ((), ("cooperate", "defect")))
     assert (plain.text, dict(plain.probabilities)) == (weighed.text, {})
     assert math.fsum(weighed.probabilities.values()) == pytest.approx(1)

@@ -175,7 +175,7 @@ def test_a_form_that_is_accepted_and_ignored_is_described_from_then_on(caplog: p
     assert len(caplog.records) == 1
 
 
-def test_tools_that_are_accepted_and_ignored_are_described_and_held_to_a_schema() -> None:
+def test_ignored_tools_are_described_and_enforced_by_schema() -> None:
     call = '{"action": "rest", "arguments": {}}'
     replies, server = asked(
         lambda body, number: call if "response_format" in body else "I rest.", *[ask(tools=ACTIONS)] * 3
@@ -194,7 +194,7 @@ def test_keywords_that_are_left_out_are_stated_in_words() -> None:
     assert '"minimum": 1' in json.dumps(server.last["tools"])
 
 
-def test_system_text_goes_into_the_first_user_message_and_neighbours_are_joined() -> None:
+def test_system_text_is_merged_into_the_first_user_message() -> None:
     replies, server = asked(strict(no_system(), taking_turns(TURNS)), ask(*TALK))
     assert roles_of(server.last) == ["user", "assistant", "user", "assistant", "tool", "user"]
     assert server.last["messages"][0]["content"] == "You live in a village.\n\nYou are Ann."

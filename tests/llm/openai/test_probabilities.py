@@ -107,7 +107,7 @@ def test_an_endpoint_that_refuses_the_field_says_the_same() -> None:
         replied(QUESTION, strict)
 
 
-def test_an_endpoint_that_lists_fewer_alternatives_is_asked_for_as_many_as_it_lists() -> None:
+def test_endpoint_is_asked_for_as_many_alternatives_as_it_supports() -> None:
     def few(body: dict[str, Any], number: int) -> Any:
         if body.get("top_logprobs", 0) > 5:
             return refused(400, "top_logprobs must be less than or equal to 5")

@@ -90,7 +90,7 @@ def test_the_requests_of_dead_client_processes_are_sent_again() -> None:
         assert 40 < server.count_after_all() <= 80
 
 
-def test_each_reply_is_recorded_once_and_each_request_of_dead_client_processes_is_counted(tmp_path: Path) -> None:
+def test_dead_client_processes_lose_no_reply_or_count(tmp_path: Path) -> None:
     with FaultyServer(lambda body, number: killing(client_processes(access), at=8)(body, number)) as server:
         access = Access(api_base=server.url, clients=2)
         model = PotModel(n_agents=12, llm="tiny", access=access, rng=1, log=tmp_path / "run.sqlite")

@@ -69,7 +69,7 @@ def test_sales_are_scored_with_the_winners_curse(finished: Auction) -> None:
     assert score.price_ratio == pytest.approx((1.3 + 2.25) / 2)
 
 
-def test_increments_count_from_the_round_before_and_opening_bids_from_the_start(finished: Auction) -> None:
+def test_increments_count_from_the_last_round_and_opening_bids_from_the_start(finished: Auction) -> None:
     assert bid_increments(finished) == pytest.approx([5, 10, 100 * 20 / 110, 125])
     assert bid_increments(finished, bidder=2) == pytest.approx([10, 125])
     assert increment_shares(bid_increments(finished)) == (0.25, 0.5, 0, 0, 0.25)

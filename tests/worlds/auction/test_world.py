@@ -239,7 +239,7 @@ def test_bidder_1_does_not_take_bidder_10_for_itself() -> None:
     assert errors(AuctionRules(match_part=True)) == (1, 0)
 
 
-def test_nobody_sees_true_values_or_is_told_its_budget_before_telling_its_belief() -> None:
+def test_true_values_are_hidden_and_budgets_follow_stated_beliefs() -> None:
     opened = sold()
     text = opened.observe(2).text
     assert "Vase went to Ana for $120; its true value is $200." in text

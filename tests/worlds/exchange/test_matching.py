@@ -117,7 +117,7 @@ def test_a_bid_above_an_offer_trades_only_if_crossing_is_allowed() -> None:
         assert [trade.price for trade in market.history.trades] == prices
 
 
-def test_an_offer_that_is_no_longer_covered_is_cancelled_and_the_next_one_trades() -> None:
+def test_uncovered_offer_is_cancelled_and_the_next_one_trades() -> None:
     market = market_of(STRICT)
     market.place(NOW, 1, "A", "sell", 100, 30.0)
     market.place(NOW, 1, "A", "sell", 80, 30.5)

@@ -77,7 +77,7 @@ def test_posts_are_read_the_next_day_and_by_author() -> None:
     assert "Selling B." not in world.observe(3).text
 
 
-def test_of_more_posts_than_fit_each_reader_sees_some_drawn_fairly_and_how_many() -> None:
+def test_readers_see_a_fair_sample_of_too_many_posts_and_their_number() -> None:
     world = exchange(traders=50)
     go_to(world, "post")
     for trader in range(1, 51):
@@ -128,6 +128,6 @@ def test_the_cash_shown_can_be_spent_to_the_last_cent() -> None:
     assert "You have 100.00 cash" in world.observe(1).text
 
 
-def test_orders_that_cannot_be_honoured_are_announced_as_cancelled_under_strict_rules() -> None:
+def test_uncovered_orders_are_announced_as_cancelled_under_strict_rules() -> None:
     assert "is cancelled" in exchange().observe(1).instructions
     assert "is cancelled" not in exchange(rules="original").observe(1).instructions

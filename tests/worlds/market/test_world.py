@@ -246,7 +246,7 @@ def test_settings_out_of_range_are_refused(setting: dict) -> None:
 
 
 @pytest.mark.parametrize("price_yes", [0.0, 1.0, 1.5, float("nan")])
-def test_under_the_corrected_rules_no_maker_opens_at_a_price_that_is_no_probability(price_yes: float) -> None:
+def test_corrected_rules_open_every_maker_at_a_probability(price_yes: float) -> None:
     with pytest.raises(ConfigError, match="between 0 and 1"):
         PredictionMarkets([MarketQuestion("Rain?", price_yes)], maker="constant_product_legacy")
 

@@ -204,7 +204,7 @@ def test_doing_nothing_counts_for_those_not_called_on_only_where_it_is_said(coun
     assert (room.moves, room.end) == ([Move(None, "turn"), *kinds], end)
 
 
-def test_who_reads_once_is_told_the_brief_first_and_later_what_others_have_done_since() -> None:
+def test_reader_sees_the_brief_once_and_later_only_what_is_new() -> None:
     room = Room("The park")
     for agent_id, name in ((ADA, "Ada"), (BEN, "Ben")):
         room.seat(Member(agent_id, name, "interact", is_timed=False, brief=f"For {name}", reads_once=agent_id == ADA))

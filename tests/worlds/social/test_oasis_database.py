@@ -38,7 +38,7 @@ def test_the_counts_are_those_of_the_world(preset: str, tmp_path: Path) -> None:
     assert len(rows(path, "SELECT * FROM follow")) == len(world.follows)
 
 
-def test_under_the_original_rules_a_repost_is_only_counted_and_strangers_are_followed(tmp_path: Path) -> None:
+def test_original_rules_only_count_reposts_and_follow_unknown_users(tmp_path: Path) -> None:
     world = SocialWorld("simswarm", rules="original")
     world.sign_up_many(Account(number) for number in (1, 2))
     world.create_post(1, "Bread.")

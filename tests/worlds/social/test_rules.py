@@ -368,7 +368,7 @@ def test_no_edges_are_no_follows_even_in_an_empty_world() -> None:
     assert SocialWorld("x").follow_many(np.empty((0, 2), dtype=np.int64)) == 0
 
 
-def test_texts_beyond_all_measure_are_refused_with_their_length_and_change_nothing() -> None:
+def test_oversized_texts_are_refused_with_their_length() -> None:
     world = SocialWorld("x", actions=("create_post", "purchase_product", "create_group"), products=("mug",))
     world.sign_up_many(Account(number) for number in (1, 2))
     world.create_post(1, "short")
@@ -389,7 +389,7 @@ def test_texts_beyond_all_measure_are_refused_with_their_length_and_change_nothi
     assert world.measures.digest() == before
 
 
-def test_what_users_did_in_steps_that_nobody_read_stands_in_the_traces_in_order() -> None:
+def test_actions_in_unread_steps_stand_in_the_traces_in_order() -> None:
     world = SocialWorld("x", rng=1)
     world.sign_up_many(Account(user) for user in (1, 2))
     for step in range(3):
