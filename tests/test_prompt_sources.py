@@ -302,8 +302,9 @@ def calls_of(tree: ast.AST, names: set[str]) -> Iterator[ast.Call]:
     return (call for call in calls if {getattr(call.func, "id", ""), getattr(call.func, "attr", "")} & names)
 
 
-def imports_of(tree: ast.AST) -> Iterator[ast.ImportFrom]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+def reasons_imported_from(tree: ast.AST) -> set[str | None]:
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return {node.module for node in imports if "reason_text" in {alias.name for alias in node.names}}
 
 
 def own_texts(node: ast.AST) -> Iterator[str]:
@@ -329,7 +330,7 @@ def test_every_reason_of_a_refusal_is_used_and_has_its_values(path: Path) -> Non
     trees = [
         tree
         for other, tree in modules()
-        if other != path and (other.parent == path.parent or name in {node.module for node in imports_of(tree)})
+        if other != path and (other.parent == path.parent or name in reasons_imported_from(tree))
     ]
     assert reasons.keys() <= {literal.value for tree in trees for literal in literals(tree)}
     for call in (call for tree in trees for call in calls_of(tree, {"reason_text"})):
