@@ -29,7 +29,7 @@ from mesa_llm.llm.local.profile import KNOWN
 from mesa_llm.llm.local.weights import cache_folder, is_present, model_file
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.openai.dialect import Dialect
-from mesa_llm.llm.openai.truncation import CHARACTERS_A_TOKEN
+from mesa_llm.llm.openai.truncation_detector import CHARACTERS_A_TOKEN
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall, ToolSpec
 from mesa_llm.runlog.versions import PACKAGES, versions

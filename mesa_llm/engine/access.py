@@ -23,8 +23,8 @@ from mesa_llm.llm.credentials import environment_keys
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, ollama_base, read_endpoints
 from mesa_llm.llm.keys import AddressSource, Keyring, Origin
 from mesa_llm.llm.limits import Limits
+from mesa_llm.llm.plugins import is_provided, open_provided
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable, require_llm
-from mesa_llm.llm.providers import is_provided, open_provided
 from mesa_llm.llm.redaction import Redacted
 from mesa_llm.llm.retry import Refusals, Retry
 from mesa_llm.llm.surrogate.model import SurrogateLLM
@@ -129,7 +129,7 @@ class Access:
         self._address = None if self._api_base is None else Address.of(self._api_base)
         self._keys = Keyring(self._options.api_key, self._api_base)
         budget = self._options.max_calls, self._options.max_tokens, self._options.max_dollars
-        self._budget = Budget(_Nobody(), *budget, purse=purse)
+        self._budget = Budget(_NoTransport(), *budget, purse=purse)
         self._lock = threading.Lock()
         self._connections: dict[Hashable, OpenedModel] = {}
         self._transports: list[object] = []
@@ -467,7 +467,7 @@ def _remote(
     return transport
 
 
-class _Nobody:
+class _NoTransport:
     """Transport that receives no requests."""
 
     async def reply(self, request: Any) -> Any:

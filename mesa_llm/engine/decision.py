@@ -31,11 +31,10 @@ from mesa_llm.errors import (
 )
 from mesa_llm.llm.endings import CUT, UNENDED
 from mesa_llm.llm.openai.carried import carried_by
-from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.llm.refusals import declines
 from mesa_llm.llm.replies import as_reply
-from mesa_llm.llm.schema.flat import flat_schema, narrow, only_call, only_value
+from mesa_llm.llm.schema.flat import flat_schema, narrow, only_call, only_value, wire_tools
 from mesa_llm.llm.schema.grammar import REASONING
 from mesa_llm.llm.surrogate.names import PREFIX, is_surrogate
 from mesa_llm.prompts import Prompts
@@ -111,7 +110,7 @@ class Query:
     tracebacks: set[tuple[str, type[Exception]]] = field(default_factory=set)
     """Names of tools, with the types of their exceptions for which the run has shown a traceback."""
 
-    must_ask: Callable[[Request], bool] = field(default=lambda request: True)
+    requires_request: Callable[[Request], bool] = field(default=lambda request: True)
     """Whether a request is made even if only one decision is possible, as one whose reply was recorded and paid is."""
 
     presentation: Presentation = AS_WRITTEN
@@ -146,7 +145,7 @@ class Query:
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
-        request = self.as_sent(request)
+        request = self.prepared(request)
         try:
             reply = split_reasoning(await (llm or self.llm).reply(request))
             if self.aliases is not None:
@@ -157,7 +156,7 @@ class Query:
         finally:
             self.keys.append(request.key)
 
-    def as_sent(self, request: Request) -> Request:
+    def prepared(self, request: Request) -> Request:
         """Return a request as the language model reads it: in the presentation's order, and with its names."""
         if self.presentation is not AS_WRITTEN:
             request = presented(request, self.presentation)
@@ -247,7 +246,7 @@ def _only_decision(query: Query) -> Decision | None:
         reply = as_reply(only) if (only := only_call(request.tools, request.options)) is not None else None
     else:
         reply = _only_answer(request)
-    if reply is None or query.must_ask(query.as_sent(_first_request(query))):
+    if reply is None or query.requires_request(query.prepared(_first_request(query))):
         return None
     try:
         decision = read(reply, seen, query.box)

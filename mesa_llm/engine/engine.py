@@ -342,7 +342,7 @@ class Engine:
         if (parser := self._models.parser) is not None:
             query.parser, query.parser_name = parser.llm, parser.name
         if opened.is_language_model or opened.capabilities.reads_facts:
-            query.must_ask = self.runlog.holds
+            query.requires_request = self.runlog.holds
         return query
 
     def gather(self, agents: Sequence[Thinker], observations: Sequence[Observation]) -> list[Decision | Failure]:

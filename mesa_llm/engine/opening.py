@@ -14,8 +14,8 @@ from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.keys import Origin
+from mesa_llm.llm.plugins import is_provided
 from mesa_llm.llm.protocol import LLM, Capabilities, Embedded, require_llm
-from mesa_llm.llm.providers import is_provided
 from mesa_llm.llm.surrogate.model import SurrogateLLM
 from mesa_llm.records import Reply, Request
 from mesa_llm.runlog.log import CAPABILITIES, MODELS, RunLog

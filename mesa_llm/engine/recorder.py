@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import coroutine
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
-from mesa_llm.llm.budget import Bill, usage_of
+from mesa_llm.llm.budget import UsageMeter, usage_of
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM, Describing, describing
 from mesa_llm.records import Reply, Request, Usage
@@ -147,28 +147,28 @@ class Recorded:
         start = clock.perf_counter()
         awaited = _Awaited(request)
         self.recorder.awaited[id(awaited)] = awaited
-        bill = Bill()
-        token = Bill.of_reply.set(bill)
+        meter = UsageMeter()
+        token = UsageMeter.of_reply.set(meter)
         try:
             reply = await self.inner.reply(request)
         except TransportError as error:
-            self._keep_failure(awaited, error, bill.usage, start)
+            self._keep_failure(awaited, error, meter.usage, start)
             raise
         except (MesaLLMError, asyncio.CancelledError):
-            self._note_unanswered(request, bill)
+            self._note_unanswered(request, meter)
             raise
         except Exception as error:  # a custom transport may raise anything; the other agents carry on
             if (fault := (request.model, type(error))) not in self.recorder.tracebacks:
                 self.recorder.tracebacks.add(fault)
                 logger.exception("%s raised (said once; all failures are in the run log)", request.model)
             failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
-            self._keep_failure(awaited, failure, bill.usage, start)
+            self._keep_failure(awaited, failure, meter.usage, start)
             raise failure from error
         finally:
-            Bill.of_reply.reset(token)
+            UsageMeter.of_reply.reset(token)
             del self.recorder.awaited[id(awaited)]
-        if bill.usage.requests > 1:
-            reply = _with_all_paid(reply, bill.usage)
+        if meter.usage.requests > 1:
+            reply = _with_all_paid(reply, meter.usage)
         if not reply.latency_s:
             reply = reply.timed(clock.perf_counter() - start)
         log.keep(request, reply, reply.latency_s, prepared=awaited.prepared, commit=False)
@@ -185,18 +185,18 @@ class Recorded:
         self.recorder.commit_soon()
         self.recorder.count(paid, request.salt.purpose)
 
-    def _note_unanswered(self, request: Request, bill: Bill) -> None:
+    def _note_unanswered(self, request: Request, meter: UsageMeter) -> None:
         """Record the usage of requests that were sent for a reply that never came, as the run ended before it.
 
         That of a batch that is not collected yet is in the run log already.
         """
-        used = bill.usage + bill.unsettled
+        used = meter.usage + meter.unsettled
         if not used.requests:
             return
         self.recorder.count(used, request.salt.purpose)
-        if bill.usage.requests:
+        if meter.usage.requests:
             with suppress(ConfigError):  # the log is closed already, or cannot be written
-                self.recorder.runlog.note_unanswered(request.model, bill.usage)
+                self.recorder.runlog.note_unanswered(request.model, meter.usage)
 
 
 def _with_all_paid(reply: Reply, paid: Usage) -> Reply:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from mesa_llm._deprecated import keep_moved_modules
 from mesa_llm.llm.protocol import LLM
+
+keep_moved_modules(__name__)
 
 
 def open_simple(text: str, *, is_silent: bool = False) -> LLM | None:

@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
 from mesa_llm.errors import AccessRefused, BudgetExceeded, ConfigError, Loading, MesaLLMError, RateLimited, Refused
-from mesa_llm.llm.batches.waiting import waits
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.llm.tokens import count_tokens, size_of
+from mesa_llm.llm.waiting import waits
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.text import counted
 
@@ -69,7 +69,7 @@ class Priced(Protocol):
         ...
 
 
-class Bill:
+class UsageMeter:
     """Usage of the requests that one reply takes, from the first that is sent to the last.
 
     Attributes:
@@ -77,8 +77,8 @@ class Bill:
         unsettled: What a request is taken to cost that is in a batch whose results are not known.
     """
 
-    of_reply: ClassVar[ContextVar[Bill | None]] = ContextVar("mesa_llm_bill", default=None)
-    """The bill of the reply that the current task awaits."""
+    of_reply: ClassVar[ContextVar[UsageMeter | None]] = ContextVar("mesa_llm_usage_meter", default=None)
+    """The meter of the reply that the current task awaits."""
 
     __slots__ = ("_budget", "_hold", "_is_in_batch", "_is_sent", "_request", "unsettled", "usage")
 
@@ -158,9 +158,9 @@ async def send_again(used: Usage | None = None) -> None:
     Raises:
         BudgetExceeded: If the budget allows no other request.
     """
-    bill = Bill.of_reply.get()
-    if bill is not None:
-        await bill.reserve_again(used)
+    meter = UsageMeter.of_reply.get()
+    if meter is not None:
+        await meter.reserve_again(used)
 
 
 class Budget:
@@ -232,33 +232,33 @@ class Budget:
             BudgetExceeded: If it does not; nothing is sent then.
             TransportError: As the transport raises it.
         """
-        bill = Bill.of_reply.get()
-        if bill is not None:
-            return await self._ask(request, bill)
-        bill = Bill()
-        token = Bill.of_reply.set(bill)
+        meter = UsageMeter.of_reply.get()
+        if meter is not None:
+            return await self._ask(request, meter)
+        meter = UsageMeter()
+        token = UsageMeter.of_reply.set(meter)
         try:
-            return await self._ask(request, bill)
+            return await self._ask(request, meter)
         finally:
-            Bill.of_reply.reset(token)
+            UsageMeter.of_reply.reset(token)
 
-    async def _ask(self, request: Request, bill: Bill) -> Reply:
+    async def _ask(self, request: Request, meter: UsageMeter) -> Reply:
         hold = await self.reserve(request)
-        bill.open(self, request, hold)
-        n_before = bill.usage.requests
+        meter.open(self, request, hold)
+        n_before = meter.usage.requests
         try:
             reply = await self.inner.reply(request)
         except BaseException as error:
             if isinstance(error, Loading):  # it was looked whether the model is there yet
-                bill.wait()
+                meter.wait()
             used = self._usage_of(error)
-            bill.settle(used)
+            meter.settle(used)
             if used is not None and used.tokens:
                 self._seen.add(request, used)
             raise
         reply = self._counted(request, reply)
-        used = usage_of(reply, max(reply.attempts - (bill.usage.requests - n_before), 1))
-        bill.settle(used)
+        used = usage_of(reply, max(reply.attempts - (meter.usage.requests - n_before), 1))
+        meter.settle(used)
         if self._bounds_tokens or self._bounds_dollars:
             self._seen.add(request, used)
         return reply

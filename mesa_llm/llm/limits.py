@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import ClassVar
 
 from mesa_llm.errors import RateLimited, Stopped
-from mesa_llm.llm.budget import Bill
+from mesa_llm.llm.budget import UsageMeter
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.llm.rate_control import RateControl
 from mesa_llm.records import Reply, Request
@@ -99,17 +99,17 @@ class Limits:
             RateLimited: If the endpoint has done nothing but reject for a long time.
             TransportError: As the transport raises it.
         """
-        bill = Bill.of_reply.get()
-        if bill is not None:
-            bill.wait()
+        meter = UsageMeter.of_reply.get()
+        if meter is not None:
+            meter.wait()
         characters = 1 + sum(len(message.content) for message in request.messages) if self._counts_tokens else 0
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
         in_flight = InFlight.of_run.get() or _OUTSIDE_OF_RUNS
         start = time.perf_counter()
         try:
             with in_flight:
-                if bill is not None:
-                    bill.send()
+                if meter is not None:
+                    meter.send()
                 reply = await self.inner.reply(request)
             self.pace.accept(epoch)
         except RateLimited as limited:

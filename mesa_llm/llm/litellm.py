@@ -35,7 +35,7 @@ from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.dialect import Dialect
-from mesa_llm.llm.openai.errors import ErrorDetail, detail_quoted, trouble, wait_in_headers
+from mesa_llm.llm.openai.errors import ErrorDetail, detail_quoted, error_for_status, wait_in_headers
 from mesa_llm.llm.openai.learning import Learner, prompt_in
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.reply import quoted_reply, read_reply
@@ -343,7 +343,9 @@ class LiteLLM:
             detail = detail._replace(codes=("content_policy_violation", *detail.codes))
         headers = getattr(error, "litellm_response_headers", None) or {}
         known = {str(name).lower(): str(value) for name, value in dict(headers).items()}
-        failure = trouble(status, detail, self.model, wait_in_headers(known), "" if body is None else prompt_in(body))
+        failure = error_for_status(
+            status, detail, self.model, wait_in_headers(known), "" if body is None else prompt_in(body)
+        )
         if status in (400, 500) and isinstance(failure, Refused | ServerError) and _NEEDS_A_PERSON.search(detail.text):
             return AccessRefused(f"{self.model}: {detail.text}; check the model's name and its API key")
         if getattr(error, "status_code", None) and not isinstance(error, self._litellm.exceptions.APIConnectionError):

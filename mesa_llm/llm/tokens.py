@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mesa_llm.canonical import compact_json
-from mesa_llm.llm.openai.request import wire_tools
+from mesa_llm.llm.schema.flat import wire_tools
 from mesa_llm.records import Request, Usage
 
 MAX_TOKENS = 100_000_000

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import ConfigError
-from mesa_llm.llm.batches.waiting import BatchClock
+from mesa_llm.llm.waiting import BatchClock
 from tests.batch_server import CUT, ELSEWHERE, BatchServer
 from tests.honest_reply import completion
 from tests.pot import PotModel

@@ -291,7 +291,7 @@ class Saver(LLMAgent):
     async def decide(self, seen: Observation):
         query = await self.query_for(seen)
         if isinstance(query, Query) and self.asks_always:
-            query.must_ask = lambda request: True
+            query.requires_request = lambda request: True
         return await decide(query) if isinstance(query, Query) else query
 
     @action

@@ -18,10 +18,10 @@ from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, 
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.protocol import BatchGone, BatchState, lost
 from mesa_llm.llm.batches.results import BatchLines, response_of
-from mesa_llm.llm.batches.waiting import patiently
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.errors import detail_of
 from mesa_llm.llm.tokens import count_of
+from mesa_llm.llm.waiting import patiently
 from mesa_llm.records import BatchIntent, Usage
 
 logger = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ from urllib.parse import urljoin, urlsplit
 from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError
 from mesa_llm.llm.address import Address
 from mesa_llm.llm.batches.protocol import BatchGone, MaybeCreated
-from mesa_llm.llm.batches.waiting import BatchClock, patiently
 from mesa_llm.llm.credentials import without_secrets
 from mesa_llm.llm.openai.connection import Response, send
-from mesa_llm.llm.openai.errors import detail_in, trouble
+from mesa_llm.llm.openai.errors import detail_in, error_for_status
+from mesa_llm.llm.waiting import BatchClock, patiently
 
 logger = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class BatchHTTP:
             except _NoneHere as error:
                 is_file_missing = file_id is not None and (error.status == _MISSING or file_id in error.detail)
                 if error.status == 400 and not is_file_missing:
-                    raise trouble(400, detail_in(error.detail.encode()), f"{self.base}{path}") from None
+                    raise error_for_status(400, detail_in(error.detail.encode()), f"{self.base}{path}") from None
                 if is_last or not is_file_missing:
                     raise _without_batches(error) from None
                 logger.log(level, "%s; the file of its requests may not be there yet: trying again for minutes", error)
@@ -252,7 +252,7 @@ class BatchHTTP:
         text = self._without_secrets(response.body.decode("utf-8", "replace"))
         if response.status in none_here:
             raise _NoneHere(f"{self.base}{path} answered {response.status}", response.status, text)
-        raise trouble(response.status, detail_in(text.encode()), f"{self.base}{path}", response.retry_after)
+        raise error_for_status(response.status, detail_in(text.encode()), f"{self.base}{path}", response.retry_after)
 
     def _without_secrets(self, text: str) -> str:
         return without_secrets(text, self._secrets)

@@ -29,9 +29,9 @@ from mesa_llm.llm.batches.protocol import (
     MaybeCreated,
     lost,
 )
-from mesa_llm.llm.batches.waiting import FIRST_LOOK_S, BatchClock, BatchedDecision, patiently, waits
-from mesa_llm.llm.budget import Bill
+from mesa_llm.llm.budget import UsageMeter
 from mesa_llm.llm.protocol import LLM, close_transport
+from mesa_llm.llm.waiting import FIRST_LOOK_S, BatchClock, BatchedDecision, patiently, waits
 from mesa_llm.records import BatchIntent, Reply, Request, Usage
 from mesa_llm.text import counted
 
@@ -64,7 +64,7 @@ class _Line:
     request: Request
     body: bytes
     response: asyncio.Future[Response]
-    bill: Bill | None
+    meter: UsageMeter | None
 
     @property
     def key(self) -> str:
@@ -72,17 +72,17 @@ class _Line:
 
     def estimate(self) -> Usage:
         """Return what it is taken to cost until its reply is there."""
-        return Usage(requests=1) if self.bill is None else self.bill.estimate()
+        return Usage(requests=1) if self.meter is None else self.meter.estimate()
 
     def keep(self) -> None:
         """Note that it is not with the provider."""
-        if self.bill is not None:
-            self.bill.wait()
+        if self.meter is not None:
+            self.meter.wait()
 
     def send(self) -> None:
         """Note that it is with the provider, who may bill it from now on."""
-        if self.bill is not None:
-            self.bill.send(in_batch=True)
+        if self.meter is not None:
+            self.meter.send(in_batch=True)
 
 
 async def post(form: BatchForm, request: Request, body: bytes) -> Response:
@@ -101,10 +101,10 @@ async def post(form: BatchForm, request: Request, body: bytes) -> Response:
     stage = _STAGE.get()
     if stage is None:
         raise ConfigError("a request of a batch is sent through `Batched`")
-    bill = Bill.of_reply.get()
-    if bill is not None:
-        bill.wait()  # given up before its batch is created, it costs nothing
-    return await stage.post(form, request, body, bill)
+    meter = UsageMeter.of_reply.get()
+    if meter is not None:
+        meter.wait()  # given up before its batch is created, it costs nothing
+    return await stage.post(form, request, body, meter)
 
 
 class Batched:
@@ -206,19 +206,19 @@ class BatchStage:
         self._n_waiting += n_waiting
         self._look_soon()
 
-    async def post(self, form: BatchForm, request: Request, body: bytes, bill: Bill | None = None) -> Response:
+    async def post(self, form: BatchForm, request: Request, body: bytes, meter: UsageMeter | None = None) -> Response:
         """Wait for the response to a request, which is sent with the next batch; see `post`."""
-        line = _Line(form, request, body, asyncio.get_running_loop().create_future(), bill)
+        line = _Line(form, request, body, asyncio.get_running_loop().create_future(), meter)
         self._queue.append(line)
         try:
             with waits():
                 response = await line.response
-            if bill is not None:
-                bill.send()
+            if meter is not None:
+                meter.send()
             return response
         except TransportError:
-            if bill is not None:
-                bill.send()
+            if meter is not None:
+                meter.send()
             raise
         finally:
             with suppress(ValueError):

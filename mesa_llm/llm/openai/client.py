@@ -21,20 +21,20 @@ from mesa_llm.llm.address import Address
 from mesa_llm.llm.batches.forms import OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
 from mesa_llm.llm.batches.stage import post
-from mesa_llm.llm.batches.waiting import waiting_for
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.credentials import visible, without_secrets
 from mesa_llm.llm.endings import CUT, DECLINED, FILTERED, UNENDED, ending_of
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.dialect import Dialect
-from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, shown, text_of_page, trouble
+from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, error_for_status, shown, text_of_page
 from mesa_llm.llm.openai.learning import Learner, prompt_in
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.processes import ClientProcesses, SharedConnections
 from mesa_llm.llm.openai.reply import Cut, parse, quoted_reply, read_reply
 from mesa_llm.llm.openai.request import Writer, tool_choice
-from mesa_llm.llm.openai.truncation import TruncationDetector, cut_text
+from mesa_llm.llm.openai.truncation_detector import TruncationDetector, cut_text
 from mesa_llm.llm.tokens import name_at, price_of, usage_of_failure
+from mesa_llm.llm.waiting import waiting_for
 from mesa_llm.records import Reply, Request, Usage
 
 logger = logging.getLogger(__name__)
@@ -153,8 +153,8 @@ class OpenAIHTTP:
         response = await (self._post(sent) if self._batches is None else post(self._batches, request, sent))
         try:
             answered = self._read(response, request, time.perf_counter() - start)
-        except _Complaint as complaint:
-            error = complaint
+        except _ErrorResponse as failed:
+            error = failed
         except MesaLLMError as unusable:
             unusable.usage = usage_of_failure(response.status, response.body)
             raise
@@ -166,22 +166,22 @@ class OpenAIHTTP:
         return await self._complained(error, response, request, dialect, sent)
 
     async def _complained(
-        self, complaint: _Complaint, response: Response, request: Request, dialect: Dialect, sent: bytes
+        self, failed: _ErrorResponse, response: Response, request: Request, dialect: Dialect, sent: bytes
     ) -> Answered | None:
         """Return what the model wrote, if the error quotes it; None if another form of the request may help.
 
         Raises:
             MesaLLMError: If neither is so.
         """
-        usage, detail = usage_of_failure(response.status, response.body), complaint.detail
+        usage, detail = usage_of_failure(response.status, response.body), failed.detail
         if detail.wrote is not None:
             return quoted_reply(detail, request, usage), []
         body = json.loads(sent)
-        if self._learner.learn(dialect, complaint.status, detail, body):
+        if self._learner.learn(dialect, failed.status, detail, body):
             await send_again(usage)
             return None
         self._learner.give_up(dialect)
-        error = trouble(complaint.status, detail, self._where, response.retry_after, prompt_in(body))
+        error = error_for_status(failed.status, detail, self._where, response.retry_after, prompt_in(body))
         error.usage = usage
         raise error
 
@@ -260,12 +260,12 @@ class OpenAIHTTP:
         """Read the reply in a response, and its tokens if their alternatives were asked for.
 
         Raises:
-            _Complaint: If the response is an error.
+            _ErrorResponse: If the response is an error.
             ServerError: If it was cut.
             BadReply: If it holds no usable reply; with the usage that it reports.
         """
         if not 200 <= response.status < 300:
-            raise _Complaint(response.status, shown(detail_in(self._without_secrets(response.body)), self._secrets))
+            raise _ErrorResponse(response.status, shown(detail_in(self._without_secrets(response.body)), self._secrets))
         try:
             body = parse(response.body)
         except Cut:
@@ -280,7 +280,7 @@ class OpenAIHTTP:
         text = self._without_secrets(body.strip()).decode("utf-8", "replace")
         page = text_of_page(text)
         if (status := _GATEWAY.search(page) if page != text else None) is not None:
-            return _Complaint(int(status[0]), ErrorDetail(page, ""))
+            return _ErrorResponse(int(status[0]), ErrorDetail(page, ""))
         if page != text:
             return BadReply(f"{self._where} answered with {page}, not with JSON; check the api_base")
         return BadReply(f"the reply is no JSON ({error}): it starts {text[:80].encode()!r}")
@@ -297,7 +297,7 @@ class OpenAIHTTP:
         detail = shown(detail_in(self._without_secrets(json.dumps(holder).encode())), self._secrets)
         if error or detail.is_about_loading or _TELLS_ERROR.intersection(map(str.lower, holder)):
             code = next((int(code) for code in detail.codes if code.isdigit() and 400 <= int(code) < 600), 502)
-            raise _Complaint(code, detail)
+            raise _ErrorResponse(code, detail)
 
     def _notice(self, request: Request, reply: Reply, dialect: Dialect) -> None:
         """Learn from a reply whether the endpoint reads whole prompts, and enforces the form that it accepted."""
@@ -324,7 +324,7 @@ class OpenAIHTTP:
         return without_secrets(visible(body[:MAX_ERROR_BYTES].decode("utf-8", "replace")), self._secrets).encode()
 
 
-class _Complaint(Exception):
+class _ErrorResponse(Exception):
     """An error that an endpoint reports, in whatever way."""
 
     def __init__(self, status: int, detail: ErrorDetail) -> None:

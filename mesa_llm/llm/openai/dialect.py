@@ -94,7 +94,7 @@ class Dialect:
         Returns:
             The dialect; None if the error is about nothing that can be left out or written differently.
         """
-        change = next(_Complaint(self, detail, sent, prompt).changes(), None)
+        change = next(_Rejection(self, detail, sent, prompt).changes(), None)
         return None if change is None else replace(self, **dict([change]))
 
     def with_changes(self, old: Dialect, new: Dialect) -> Dialect:
@@ -313,7 +313,7 @@ _MARKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Complaint:
+class _Rejection:
     """What an endpoint says about a request, and what can be written differently."""
 
     dialect: Dialect

@@ -269,7 +269,7 @@ def _one_line(text: str) -> str:
     return line.encode("utf-8", "replace").decode()
 
 
-def trouble(
+def error_for_status(
     status: int, detail: ErrorDetail, address: str, retry_after: str | None = None, prompt: str = ""
 ) -> MesaLLMError:
     """Return the error to raise for an HTTP status.
@@ -323,7 +323,7 @@ def is_final(status: int, detail: ErrorDetail, prompt: str) -> bool:
     Args:
         status: HTTP status.
         detail: The error that the endpoint reports.
-        prompt: As for `trouble`.
+        prompt: As for `error_for_status`.
     """
     return _lack(status, detail, detail.wait_s, prompt) is not None or is_filtered(status, detail, prompt)
 
@@ -359,7 +359,7 @@ def is_filtered(status: int, detail: ErrorDetail, prompt: str = "") -> bool:
     Args:
         status: HTTP status.
         detail: The error that the endpoint reports.
-        prompt: As for `trouble`.
+        prompt: As for `error_for_status`.
     """
     if status not in (400, 403, 406, 422, 451, 502):
         return False

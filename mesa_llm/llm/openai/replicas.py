@@ -76,8 +76,8 @@ class Replicas:
             server.in_flight += 1
             try:
                 reply = await server.client.reply(request)
-            except ServerError as trouble:
-                failure = trouble
+            except ServerError as error:
+                failure = error
                 self._leave_out(server, min(max(2 * server.rest_s, FIRST_REST_S), MAX_REST_S))
                 if not remaining:
                     raise

@@ -14,8 +14,8 @@ from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.form import answer_text, brief_call_text, call_text, limits_text
 from mesa_llm.llm.openai.schema_keywords import keywords_in, without_keywords
 from mesa_llm.llm.probabilities import token_settings
-from mesa_llm.llm.schema.flat import choices, flat_schema, with_enums
-from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
+from mesa_llm.llm.schema.flat import choices, flat_schema, offered_tools, wire_tools
+from mesa_llm.records import ChatMessage, Request, ToolSpec
 from mesa_llm.records.requests import CALLS
 
 OPENING = "Begin."
@@ -136,7 +136,7 @@ class Writer:
 
     def _tools_with_options(self, request: Request) -> bytes:
         """Return the tools as JSON: cached parts, which many requests share, with the request's options in between."""
-        tools, options = _offered_tools(request.tools, request.options)
+        tools, options = offered_tools(request.tools, request.options)
         key = (*(tool.digest for tool in tools), *options)
         parts = self._tools.get(key)
         if parts is None:
@@ -155,37 +155,6 @@ class Writer:
 
 _GAP = re.compile(rb'"\\u0000(.*?)\\u0000"')
 """Placeholder of an argument's values in the JSON of tools."""
-
-
-def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return tools in the form of OpenAI's chat completions, with the values that arguments may take now as enums.
-
-    Args:
-        tools: The tools.
-        options: As in `Observation.options`.
-    """
-    tools, options = _offered_tools(tools, options)
-    if not options:
-        return [tool.wire for tool in tools]
-    wire: list[dict[str, Any]] = []
-    for tool in tools:
-        function = {**tool.wire["function"], "parameters": with_enums(tool.parameters, options_for(tool.name, options))}
-        wire.append({"type": "function", "function": function})
-    return wire
-
-
-def _offered_tools(
-    tools: Sequence[ToolSpec], options: Mapping[str, Any]
-) -> tuple[Sequence[ToolSpec], Mapping[str, Any]]:
-    """Leave out options without any value, and tools that require such an argument, unless that leaves no tool."""
-    if all(options.values()):
-        return tools, options
-    possible = [
-        tool
-        for tool in tools
-        if all(options_for(tool.name, options).get(name, True) for name in tool.parameters.get("required", ()))
-    ]
-    return possible or tools, {name: values for name, values in options.items() if values}
 
 
 def response_format(schema: Mapping[str, Any], form: Literal["schema", "object"] = "schema") -> dict[str, Any]:

@@ -359,3 +359,34 @@ def _number(flat: Schema) -> Schema | None:
         return flat
     kind = int if flat["type"] == "integer" else float
     return {"enum": [kind(number) for number in multiples]} if multiples else None
+
+
+def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return tools in the form of OpenAI's chat completions, with the values that arguments may take now as enums.
+
+    Args:
+        tools: The tools.
+        options: As in `Observation.options`.
+    """
+    tools, options = offered_tools(tools, options)
+    if not options:
+        return [tool.wire for tool in tools]
+    wire: list[dict[str, Any]] = []
+    for tool in tools:
+        function = {**tool.wire["function"], "parameters": with_enums(tool.parameters, options_for(tool.name, options))}
+        wire.append({"type": "function", "function": function})
+    return wire
+
+
+def offered_tools(
+    tools: Sequence[ToolSpec], options: Mapping[str, Any]
+) -> tuple[Sequence[ToolSpec], Mapping[str, Any]]:
+    """Leave out options without any value, and tools that require such an argument, unless that leaves no tool."""
+    if all(options.values()):
+        return tools, options
+    possible = [
+        tool
+        for tool in tools
+        if all(options_for(tool.name, options).get(name, True) for name in tool.parameters.get("required", ()))
+    ]
+    return possible or tools, {name: values for name, values in options.items() if values}

@@ -10,8 +10,8 @@ import pytest
 from mesa_llm.llm.batches.protocol import BatchState
 from mesa_llm.llm.batches.results import BatchLines
 from mesa_llm.llm.batches.stage import Batched, BatchStage, post
-from mesa_llm.llm.batches.waiting import waits
 from mesa_llm.llm.openai.connection import Response
+from mesa_llm.llm.waiting import waits
 from mesa_llm.records import Reply, Request
 from tests.llm.human.questions import ask
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import AccessRefused, BudgetExceeded, RateLimited, Refused, TransportError
-from mesa_llm.llm.openai.errors import detail_in, trouble, wait_in_headers
+from mesa_llm.llm.openai.errors import detail_in, error_for_status, wait_in_headers
 from mesa_llm.llm.retry import Refusals, Retry
 from mesa_llm.llm.scripted import ScriptedLLM
 from tests.llm.layers import PRICED, gathered
@@ -28,7 +28,7 @@ def google(quota: str, delay: str) -> list[dict[str, Any]]:
 
 def error(status: int, body: Any, headers: dict[str, str] | None = None, prompt: str = "") -> Any:
     detail = detail_in(json.dumps(body).encode())
-    return trouble(status, detail, "https://api.example.com/v1", wait_in_headers(headers or {}), prompt)
+    return error_for_status(status, detail, "https://api.example.com/v1", wait_in_headers(headers or {}), prompt)
 
 
 def in_hours() -> str:

@@ -20,8 +20,8 @@ from mesa_llm.llm.openai.errors import (
     MAX_WAIT_S,
     ErrorDetail,
     detail_in,
+    error_for_status,
     seconds_in,
-    trouble,
     wait_in_headers,
 )
 
@@ -39,17 +39,17 @@ SAID = ErrorDetail("no", "")
     ],
 )
 def test_a_status_says_who_must_act(status: int, kind: type[Exception]) -> None:
-    assert type(trouble(status, SAID, "here")) is kind
+    assert type(error_for_status(status, SAID, "here")) is kind
 
 
 def test_an_empty_account_needs_a_person_although_its_status_is_429() -> None:
     body = b'{"error": {"message": "You exceeded your quota", "param": null, "code": "insufficient_quota"}}'
     with pytest.raises(ConfigError, match="balance"):
-        raise trouble(429, detail_in(body), "here")
+        raise error_for_status(429, detail_in(body), "here")
 
 
 def test_a_prompt_that_moderation_flags_is_filtered() -> None:
-    assert type(trouble(403, ErrorDetail("Your input was flagged", ""), "here")) is Filtered
+    assert type(error_for_status(403, ErrorDetail("Your input was flagged", ""), "here")) is Filtered
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_retry_after_without_a_zone_is_in_gmt(monkeypatch: pytest.MonkeyPatch)
 )
 def test_a_delay_that_stands_in_the_body_is_found_and_bounded(body: Any, wait_s: float | None) -> None:
     assert detail_in(json.dumps(body).encode()).wait_s == wait_s
-    error = trouble(429, detail_in(json.dumps(body).encode()), "here")
+    error = error_for_status(429, detail_in(json.dumps(body).encode()), "here")
     assert isinstance(error, RateLimited | Loading)
     assert error.retry_after_s == wait_s
 
@@ -168,7 +168,7 @@ def test_headers_say_how_long_to_wait_in_several_ways(headers: dict[str, str], s
     ],
 )
 def test_a_model_that_is_being_loaded_is_told_from_one_that_cannot_be(status: int, said: str, is_loading: bool) -> None:
-    assert isinstance(trouble(status, ErrorDetail(said, ""), "here"), Loading) is is_loading
+    assert isinstance(error_for_status(status, ErrorDetail(said, ""), "here"), Loading) is is_loading
 
 
 def test_a_router_quotes_what_its_provider_said() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from mesa_llm.llm.openai.client import OpenAIHTTP
-from mesa_llm.llm.openai.truncation import TruncationDetector
+from mesa_llm.llm.openai.truncation_detector import TruncationDetector
 from mesa_llm.records import ChatMessage
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion
