@@ -53,6 +53,20 @@ def test_a_quiz_has_eight_questions_with_four_options_and_one_answer(week) -> No
         assert len(re.findall(r"</summary>\n\n\*\*[A-D]\.\*\* .+?</details>", question, re.DOTALL)) == 1
 
 
+def test_nobody_passes_the_quizzes_by_letter_or_by_length() -> None:
+    """Each letter is right in 20 to 30 % of all questions, and the longest option in at most 35 %."""
+    questions = [
+        question
+        for week in WEEKS
+        for question in re.split(r"^\*\*\d\.\*\* ", text_of(week, "quiz.md"), flags=re.MULTILINE)[1:]
+    ]
+    options = [dict(re.findall(r"^- ([A-D])\. (.+)", question, re.MULTILINE)) for question in questions]
+    keys = [re.findall(r"</summary>\n\n\*\*([A-D])\.\*\*", question)[0] for question in questions]
+    assert all(0.2 <= keys.count(letter) / len(keys) <= 0.3 for letter in "ABCD")
+    longest = [len(each[key]) == max(map(len, each.values())) for each, key in zip(options, keys, strict=True)]
+    assert sum(longest) / len(keys) <= 0.35
+
+
 @each_week
 def test_a_rubric_has_four_levels_and_two_marked_answers(week) -> None:
     text = text_of(week, "rubric.md")
