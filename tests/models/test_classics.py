@@ -4,6 +4,7 @@ from random import Random
 from statistics import fmean
 
 import ipyvuetify as vuetify
+import numpy as np
 import pytest
 import reacton
 import solara
@@ -136,6 +137,22 @@ def test_a_person_acts_on_the_predictor_that_erred_least() -> None:
         for own in errors.values():
             own.update({one: (error + abs(said[one] - out)) / 2 for one, error in own.items()})
     assert [one.forecast([4, 2, 3, 5], 9) for one in town.predictors if one.weeks == 2] == [3, 6, 4, 7]
+
+
+def test_linear_strategies_are_chosen_by_their_forecasts_of_the_last_weeks() -> None:
+    """A second program, in arrays: weights from −1 to 1, errors of the last `weeks` weeks, who goes."""
+    town = FarolModel(n_agents=9, pool="linear", predictors=3, weeks=4, rng=3)
+    weights = np.array([[(one.constant, *one.weights) for one in patron.errors] for patron in town.agents])
+    assert weights.shape == (9, 3, 5)
+    assert -1 <= weights.min() < weights.max() <= 1
+    past = np.array(town.attendances) / 9
+    assert len(past) == 8
+    for _ in range(12):
+        said = [weights @ (1, *past[week - 4 : week][::-1]) for week in range(len(past) - 4, len(past) + 1)]
+        errors = np.sum([abs(one - came) for one, came in zip(said[:4], past[-4:], strict=True)], axis=0)
+        town.step()
+        assert town.attendance == (said[4][range(9), errors.argmin(axis=1)] < 0.6).sum()
+        past = np.append(past, town.attendance / 9)
 
 
 def test_trade_lets_more_people_live_at_prices_around_one() -> None:

@@ -12,7 +12,7 @@ from mesa_llm_models.classics.el_farol.model import FarolModel
 def evenings_chart(model: FarolModel) -> Chart:
     """Return how many came to the bar in each week, from those before the first step on."""
     past = list(model.attendances)
-    weeks = [float(week) for week in range(1 - model.scenario.weeks, len(past) - model.scenario.weeks + 1)]
+    weeks = [float(week) for week in range(1 - model.n_drawn, len(past) - model.n_drawn + 1)]
     crowd: dict[str, Any] = {"name": "crowded from here on", "colour": COLOURS[4], "is_dashed": True}
     series = [
         ChartSeries(name="came", values=past, at=weeks, colour=COLOURS[0]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from operator import mul
 from statistics import fmean, linear_regression, pvariance
 from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
@@ -28,6 +29,10 @@ from mesa_llm_models.classics.el_farol.text import STAYED, WENT, observation_tex
 Kind = Literal["same as", "mirror of", "mean of", "trend of"]
 """How a predictor looks back."""
 
+Pool = Literal["arthur", "linear"]
+"""Where predictors come from: the kinds that Arthur names, shared by all; or linear strategies with random weights, of
+each person's own, as in NetLogo's version."""
+
 
 class FarolScenario(LLMScenario):
     """Parameters of the town and its bar."""
@@ -38,14 +43,17 @@ class FarolScenario(LLMScenario):
     threshold: Annotated[float, Field(gt=0, lt=1), Slider(0.1, 0.9, 0.05)] = 0.6
     """Share of people from which on the bar is crowded."""
 
+    pool: Pool = "arthur"
+    """Where the predictors of rule twins come from: the kinds that Arthur names, or random linear strategies."""
+
     predictors: Annotated[int, Field(ge=1), Slider(1, 20)] = 6
-    """Number of predictors of each rule twin, drawn from all (at most as many as there are)."""
+    """Number of predictors of each rule twin, drawn from the pool (of Arthur's, at most as many as there are)."""
 
     weeks: Annotated[int, Field(ge=2, le=52), Slider(2, 20), Structure(4, dimension="context")] = 8
     """Number of past weeks whose attendance people know."""
 
     fading: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.9
-    """Weight of the past in the error of a predictor; the latest week has the rest."""
+    """Weight of the past in the error of a predictor of Arthur's kinds; the latest week has the rest."""
 
     memory: str = "none"
     """Memory of the people, besides the past weeks, which they read in any case."""
@@ -81,6 +89,44 @@ class Predictor(NamedTuple):
                 return min(max(start + slope * len(past), 0), n_agents)
 
 
+class LinearStrategy(NamedTuple):
+    """A forecast that is a constant plus a weighted sum of the attendances of the past weeks.
+
+    Source:
+        Rand and Wilensky (2007), NetLogo El Farol model; Fogel, Chellapilla and Angeline (1999), Inductive Reasoning
+        and Bounded Rationality Reconsidered, IEEE Transactions on Evolutionary Computation 3(2).
+    """
+
+    constant: float
+    """Share of all people that it expects in any case."""
+
+    weights: tuple[float, ...]
+    """Weight of the attendance of one week ago, of two weeks ago, and so on."""
+
+    def forecast(self, attendances: Sequence[int], n_agents: int) -> float:
+        """Return the attendance that it expects, which may be negative or above the number of people.
+
+        Args:
+            attendances: Those of the past weeks, oldest first; at least as many as there are weights.
+            n_agents: Number of people.
+        """
+        latest = attendances[: -len(self.weights) - 1 : -1]
+        return self.constant * n_agents + sum(map(mul, self.weights, latest))
+
+    def error(self, attendances: Sequence[int], n_agents: int) -> float:
+        """Return the sum of its absolute errors, in people, had it forecast each of the latest weeks.
+
+        Args:
+            attendances: Those of the past weeks, oldest first; at least twice as many as there are weights.
+            n_agents: Number of people.
+        """
+        n_weeks = len(self.weights)
+        return sum(
+            abs(self.forecast(attendances[:week], n_agents) - attendances[week])
+            for week in range(len(attendances) - n_weeks, len(attendances))
+        )
+
+
 def all_predictors(weeks: int) -> list[Predictor]:
     """Return all predictors that look back at most so many weeks; means and trends need two."""
     kinds: dict[Kind, int] = {"same as": 1, "mirror of": 1, "mean of": 2, "trend of": 2}
@@ -91,7 +137,8 @@ class Patron(LLMAgent):
     """Goes to the bar or stays at home.
 
     Attributes:
-        errors: Predictor → its error so far, in people; recent weeks weigh more.
+        errors: Predictor → its error so far, in people: of Arthur's kinds, a mean in which recent weeks weigh more; of
+            a linear strategy, the sum over the last `weeks` weeks.
         went: Whether it went last week; None: before the first step.
         is_out: Whether it goes in this step.
     """
@@ -99,15 +146,25 @@ class Patron(LLMAgent):
     def __init__(self, model: FarolModel, **components: Any) -> None:
         """Draw predictors; `components` are `config`, `memory`, `llm`, `tools`."""
         super().__init__(model, **components)
-        k = min(model.scenario.predictors, len(model.predictors))
-        self.errors = dict.fromkeys(self.random.sample(model.predictors, k), 0.0)
+        fields = model.scenario
+        self.errors: dict[Predictor | LinearStrategy, float]
+        if fields.pool == "linear":
+            weights = [[self.random.uniform(-1, 1) for _ in range(fields.weeks + 1)] for _ in range(fields.predictors)]
+            drawn = [LinearStrategy(constant, tuple(others)) for constant, *others in weights]
+            self.errors = {strategy: strategy.error(model.attendances, fields.n_agents) for strategy in drawn}
+        else:
+            k = min(fields.predictors, len(model.predictors))
+            self.errors = dict.fromkeys(self.random.sample(model.predictors, k), 0.0)
         self.went: bool | None = None
         self.is_out = False
 
     @property
     def forecast(self) -> float:
         """Attendance that its best predictor expects; the first of several that are as good."""
-        return self.model.forecasts[min(self.errors, key=lambda predictor: self.errors[predictor])]
+        best = min(self.errors, key=lambda predictor: self.errors[predictor])
+        if isinstance(best, LinearStrategy):
+            return best.forecast(self.model.attendances, self.model.scenario.n_agents)
+        return self.model.forecasts[best]
 
     def observe(self) -> Observation:
         """Return the attendances of the past weeks."""
@@ -133,21 +190,27 @@ class Patron(LLMAgent):
 
     def learn(self) -> None:
         """Compare what its predictors expected with the attendance."""
-        fading, attendance = self.model.scenario.fading, self.model.attendance
-        for predictor, error in self.errors.items():
-            latest = abs(self.model.forecasts[predictor] - attendance)
-            self.errors[predictor] = fading * error + (1 - fading) * latest
+        for predictor in self.errors:
+            self.errors[predictor] = self._error_of(predictor)
         self.went = self.is_out
+
+    def _error_of(self, predictor: Predictor | LinearStrategy) -> float:
+        model, fields = self.model, self.model.scenario
+        if isinstance(predictor, LinearStrategy):
+            return predictor.error(model.attendances[-2 * fields.weeks :], fields.n_agents)
+        latest = abs(model.forecasts[predictor] - model.attendance)
+        return fields.fading * self.errors[predictor] + (1 - fields.fading) * latest
 
 
 class FarolModel(LLMModel):
     """Everybody decides at once whether to go to the bar, which is good only if few others do.
 
     Attributes:
-        predictors: All predictors from which people draw theirs.
-        attendances: Number of people who came in each week so far, the oldest first; those before the first step are
-            drawn.
-        forecasts: Predictor → attendance that it expects in this step.
+        predictors: All predictors of Arthur's kinds, from which people draw theirs; not used with linear strategies.
+        attendances: Number of people who came in each week so far, the oldest first.
+        n_drawn: Number of those weeks that lie before the first step, whose attendances are drawn: `weeks`; with linear
+            strategies twice as many, so that each can be tried on the last `weeks`.
+        forecasts: Predictor of Arthur's kinds → attendance that it expects in this step.
         n_crowded: Number of evenings so far on which the bar was crowded.
     """
 
@@ -159,7 +222,8 @@ class FarolModel(LLMModel):
         super().__init__(scenario, **options)
         fields = self.scenario
         self.predictors = all_predictors(fields.weeks)
-        self.attendances = [self.random.randint(0, fields.n_agents) for _ in range(fields.weeks)]
+        self.n_drawn = fields.weeks * (2 if fields.pool == "linear" else 1)
+        self.attendances = [self.random.randint(0, fields.n_agents) for _ in range(self.n_drawn)]
         self._expect()
         Patron.create_agents(self, fields.n_agents, memory=fields.memory)
         self.datacollector = DataCollector({name: name for name in ("attendance", "variance", "satisfied")})
@@ -199,7 +263,7 @@ class FarolModel(LLMModel):
     @property
     def variance(self) -> float:
         """Variance of the attendances of all steps so far, in people²; 0 before the first."""
-        return pvariance(self.attendances[self.scenario.weeks :] or [0])
+        return pvariance(self.attendances[self.n_drawn :] or [0])
 
     @property
     def satisfied(self) -> float | None:
