@@ -86,7 +86,6 @@ def run_command(line: str, url: str, monkeypatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys) -> None:
-    (tmp_path / "news.txt").write_text("Mayor Lund wants a hall. The Grocers fear it. Will it be built?")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     with FaultyServer() as server:
