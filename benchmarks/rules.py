@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from cProfile import Profile
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -27,7 +28,7 @@ from mesa_llm import LLMModel
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 from mesa_llm_models.classics.schelling.model import SchellingModel
-from mesa_llm_models.classics.wolf_sheep.model import MeadowModel
+from mesa_llm_models.classics.wolf_sheep.model import MESA_RATES, MeadowModel
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ PAIRS = {
     "boltzmann": Pair(WealthModel, plain.PlainWealth, 5),
     "schelling": Pair(SchellingModel, plain.PlainSchelling, 3, runs=4),
     "dilemma": Pair(DilemmaModel, plain.PlainDilemma, 3, runs=2),
-    "wolf_sheep": Pair(MeadowModel, plain.PlainMeadow, 5),
+    "wolf_sheep": Pair(partial(MeadowModel, size=8, n_sheep=20, n_wolves=6, **MESA_RATES), plain.PlainMeadow, 5),
     "beer chain": Pair(plain.ThinkingChain, plain.PlainChain, 5, steps=36, runs=2),
 }
 """Name → model."""

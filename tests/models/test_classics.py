@@ -24,7 +24,7 @@ from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 from mesa_llm_models.classics.recordings import CLASSICS, run_twins
 from mesa_llm_models.classics.schelling.model import SchellingModel
 from mesa_llm_models.classics.sugarscape.model import SugarModel
-from mesa_llm_models.classics.wolf_sheep.model import MeadowModel, Sheep
+from mesa_llm_models.classics.wolf_sheep.model import MESA_RATES, MeadowModel, Sheep
 
 
 def measured(model, name: str, *, last: int) -> float:
@@ -168,16 +168,33 @@ def test_trade_lets_more_people_live_at_prices_around_one() -> None:
 
 
 def test_wolves_starve_without_sheep_and_sheep_live_on_without_wolves() -> None:
-    alone = MeadowModel(n_wolves=0, memory="none", rng=2)
+    small = {"size": 8, "memory": "none", "rng": 2}
+    alone = MeadowModel(n_sheep=20, n_wolves=0, **small)
     alone.run(60)
     assert alone.sheep > 0
-    hungry = MeadowModel(n_sheep=0, memory="none", rng=2)
+    hungry = MeadowModel(n_sheep=0, n_wolves=6, **small)
     hungry.run(200)
     assert (hungry.wolves, hungry.running) == (0, False)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("rates", [{}, MESA_RATES], ids=["default", "Mesa's rates"])
+def test_wolves_and_sheep_cycle_by_default_and_die_out_at_the_rates_of_mesas_example(rates) -> None:
+    """Wilensky (1997): a peak in the spectrum that noise with the same memory reaches in one of twenty series."""
+    meadow = MeadowModel(memory="none", light=True, rng=1, **rates)
+    meadow.run_for(400)
+    sheep = np.array(meadow.datacollector.model_vars["sheep"][100:], dtype=float)
+    if rates:
+        assert not meadow.running
+        return
+    assert min(meadow.sheep, meadow.wolves) > 0
+    power = np.abs(np.fft.rfft((sheep - sheep.mean()) * np.hanning(len(sheep))))[1:] ** 2
+    lengths = len(sheep) / np.arange(1, len(power) + 1)
+    assert power[(lengths > 60) & (lengths < 140)].sum() / power.sum() > 0.5
+
+
 def test_who_is_born_in_a_run_decides_from_the_next_step_on() -> None:
-    meadow = MeadowModel(n_wolves=0, sheep_reproduce=1, sheep_gain=50, llm="random", rng=1)
+    meadow = MeadowModel(size=8, n_sheep=20, n_wolves=0, sheep_reproduce=1, sheep_gain=50, llm="random", rng=1)
     young = [len(meadow.agents) + number for number in range(1, 21)]
     meadow.run_for(2)
     decisions = meadow.runlog.decisions()

@@ -54,4 +54,4 @@ DRAWINGS = (
 )
 """What the page draws; the first is its picture elsewhere."""
 
-page = classic_page(MeadowModel, "Wolves and sheep", DRAWINGS, size=20, n_sheep=60, n_wolves=12)
+page = classic_page(MeadowModel, "Wolves and sheep", DRAWINGS)

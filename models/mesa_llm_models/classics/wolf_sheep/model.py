@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any, Unpack
 
 from mesa.datacollection import DataCollector
@@ -29,32 +31,42 @@ from mesa_llm.space import MovesToPlaces
 from mesa_llm.space.text import place_label
 from mesa_llm_models.classics.wolf_sheep.text import STAYED, cell_text, observation_text
 
+MESA_RATES: Mapping[str, float] = MappingProxyType(
+    {"sheep_reproduce": 0.04, "wolf_reproduce": 0.05, "sheep_gain": 4.0, "wolf_gain": 20.0, "regrowth": 30}
+)
+"""Rates of Mesa's example, with which the recorded run was made: wolves eat all sheep, and starve."""
+
 
 class MeadowScenario(LLMScenario):
-    """Parameters of the meadow."""
+    """Parameters of the meadow, in which by default wolves and sheep live together in cycles of about 85 steps."""
 
-    size: Annotated[int, Field(ge=3, le=100), Slider(3, 30), Structure(6, 12)] = 8
-    """Number of cells along each side of the meadow, which has no edge."""
+    size: Annotated[int, Field(ge=3, le=100), Slider(3, 41), Structure(15, 27)] = 21
+    """Number of cells along each side of the meadow, which has no edge. If it is even, animals that move in each step
+    are of two kinds that never meet, on the cells of one colour of a chessboard and on those of the other."""
 
-    n_sheep: Annotated[int, Field(ge=0), Slider(0, 200, label="Sheep"), Structure(10, 40, dimension="population")] = 20
+    n_sheep: Annotated[int, Field(ge=0), Slider(0, 400, label="Sheep"), Structure(100, 300, dimension="population")] = (
+        200
+    )
     """Number of sheep at the start."""
 
-    n_wolves: Annotated[int, Field(ge=0), Slider(0, 100, label="Wolves"), Structure(3, 12, dimension="population")] = 6
+    n_wolves: Annotated[int, Field(ge=0), Slider(0, 200, label="Wolves"), Structure(30, 90, dimension="population")] = (
+        60
+    )
     """Number of wolves at the start."""
 
-    sheep_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.04
+    sheep_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.25
     """Probability that a sheep has a lamb in a step."""
 
-    wolf_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.05
+    wolf_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.08
     """Probability that a wolf has a cub in a step."""
 
     sheep_gain: Annotated[float, Field(ge=0), Slider(1, 10, 0.5)] = 4.0
     """Energy that a sheep gains from the grass of a cell."""
 
-    wolf_gain: Annotated[float, Field(ge=0), Slider(1, 50, 1)] = 20.0
+    wolf_gain: Annotated[float, Field(ge=0), Slider(1, 50, 1)] = 3.0
     """Energy that a wolf gains from a sheep."""
 
-    regrowth: Annotated[int, Field(ge=1), Slider(1, 50)] = 30
+    regrowth: Annotated[int, Field(ge=1), Slider(1, 50)] = 3
     """Steps until grass that was eaten has grown again."""
 
     memory: str = "window:4"
