@@ -118,9 +118,7 @@ class LLMMixin(DeliberationMixin):
             return seen
         return without_refused(world, self.unique_id, seen)
 
-    def with_news(self, seen: Observation) -> Observation:
-        """Append the agent's messages and the news from other worlds to an observation."""
-        return with_news(self, seen)
+    with_news = with_news
 
     # -- act
 

@@ -79,6 +79,11 @@ THINK = "reasoning_question.md"
 """Template of the question to a model that reasons in free text first."""
 
 
+def always(request: Request) -> bool:
+    """Require a request, however many decisions are possible."""
+    return True
+
+
 @dataclass(slots=True)
 class Query:
     """Everything needed for one decision: the language model, the observation, the tools and the request."""
@@ -110,7 +115,7 @@ class Query:
     tracebacks: set[tuple[str, type[Exception]]] = field(default_factory=set)
     """Names of tools, with the types of their exceptions for which the run has shown a traceback."""
 
-    requires_request: Callable[[Request], bool] = field(default=lambda request: True)
+    requires_request: Callable[[Request], bool] = always
     """Whether a request is made even if only one decision is possible, as one whose reply was recorded and paid is."""
 
     presentation: Presentation = AS_WRITTEN

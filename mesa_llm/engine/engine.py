@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, ca
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
 from mesa_llm.engine.allowance import Allowances
-from mesa_llm.engine.decision import ASKED_AGAIN, FORCED, NOT_ASKED, Query, is_declined, is_filtered
+from mesa_llm.engine.decision import ASKED_AGAIN, FORCED, NOT_ASKED, Query, always, is_declined, is_filtered
 from mesa_llm.engine.event_loop import EventLoop, Workers, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
@@ -333,17 +333,24 @@ class Engine:
         A language model, or its surrogate, is not asked where only one decision is possible, unless its reply is
         recorded already.
         """
-        query = Query(opened.transport, seen, box, request, reasoning=reasoning, tracebacks=self._recorder.tracebacks)
-        query.drops_spent_tools = self.runlog.request_version > 2
-        query.forced_by = FORCED if self.runlog.request_version > 3 else request.model
-        query.takes_unended = self.runlog.request_version < 4
-        query.presentation = self.presentation
-        query.aliases = None if self._aliases is None else self._aliases()
-        if (parser := self._models.parser) is not None:
-            query.parser, query.parser_name = parser.llm, parser.name
-        if opened.is_language_model or opened.capabilities.reads_facts:
-            query.requires_request = self.runlog.holds
-        return query
+        version, parser = self.runlog.request_version, self._models.parser
+        may_be_forced = opened.is_language_model or opened.capabilities.reads_facts
+        return Query(
+            opened.transport,
+            seen,
+            box,
+            request,
+            None if parser is None else parser.llm,
+            "" if parser is None else parser.name,
+            reasoning,
+            tracebacks=self._recorder.tracebacks,
+            requires_request=self.runlog.holds if may_be_forced else always,
+            presentation=self.presentation,
+            aliases=None if self._aliases is None else self._aliases(),
+            drops_spent_tools=version > 2,
+            forced_by=FORCED if version > 3 else request.model,
+            takes_unended=version < 4,
+        )
 
     def gather(self, agents: Sequence[Thinker], observations: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide concurrently; return their decisions in the order of the agents.
