@@ -45,6 +45,7 @@ PARTS = {
     "Experiments": [
         "experiments.findings",
         "experiments.runs.sweep",
+        "experiments.runs.power",
         "experiments.audits.audit",
         "experiments.audits.claim",
         "experiments.audits.dimensions",

@@ -75,7 +75,7 @@ def run_command(line: str, url: str, monkeypatch) -> None:
     elif words[0] == "mesa-llm" and words[1] in SERVING:
         serve(words[1:])
     elif words[0] == "mesa-llm":
-        here = ["--workers", "1"] if words[1] in ("sweep", "calibrate", "sensitivity") else []
+        here = ["--workers", "1"] if words[1] in ("sweep", "power", "calibrate", "sensitivity") else []
         done = CliRunner().invoke(app, [*words[1:], *here])
         assert done.exit_code == 0, (line, done.output)
         sys.stdout.write(done.output)

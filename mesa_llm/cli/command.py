@@ -40,7 +40,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "": ("list", "run", "replay", "inspect", "odd", "check", "doctor"),
     "Files": ("trust", "export", "report", "bundle", "extract", "notebooks"),
     "Experiments": (
-        *("audit", "bench", "sweep", "calibrate", "sensitivity", "study", "branch", "tournament"),
+        *("audit", "bench", "sweep", "power", "calibrate", "sensitivity", "study", "branch", "tournament"),
         *("people", "agreement", "distill"),
     ),
     "Pages": ("app", "view", "classroom"),

@@ -15,6 +15,8 @@ from .people.prediction_powered import prediction_powered_mean as prediction_pow
 from .people.survey import compare_survey as compare_survey
 from .runs.arms import Arms as Arms
 from .runs.branch import branch as branch
+from .runs.power import Power as Power
+from .runs.power import power as power
 from .runs.recordings import recorded_run as recorded_run
 from .runs.study import Study as Study
 from .runs.study import StudyFindings as StudyFindings

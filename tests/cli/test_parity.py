@@ -52,6 +52,7 @@ COMMANDS = {
     "run": f"run {POT} --rng 1 --steps 1 --log OUT/run.sqlite",
     "sweep": f"sweep {POT} --vary n_agents=2 --steps 1 {MANY}",
     "calibrate": f"calibrate {POT} OUT.csv --fit n_agents=1:2 --points 20 --search 0 --hold-out 0.5 {MANY}",
+    "power": f"power {POT} --measure coins --smallest-effect 1 --steps 1 --seeds 4 --workers 1 --out OUT",
     "sensitivity": f"sensitivity {POT} --vary n_agents=1:9 --method morris --points 3 --steps 3 {MANY}",
     "study": "study classics persona_form --set rounds=1 --seeds 1 --out OUT",
     "audit": "audit prisoners_dilemma --measure cooperation --smallest-effect 0.1 --seeds 2 --dimensions format "
