@@ -5,6 +5,7 @@ Subclasses are indented under their base class:
     MesaLLMError
       ConfigError            a person: something was set up wrongly; says what to change
         AccessRefused        a person: an endpoint rejects key, model or address, or the account is out of money
+        NeedsLog             a person: a light run, which keeps no replies, would ask a language model
         NoProbabilities      a person: the language model returns no probabilities of its answers
         ReplayError          a person: the recording lacks a reply that the run requests
       BudgetExceeded         a person: a budget ended the run cleanly; it can be resumed
@@ -55,6 +56,10 @@ class AccessRefused(ConfigError):
         """
         super().__init__(text)
         self.is_out_of_money = is_out_of_money
+
+
+class NeedsLog(ConfigError):
+    """A run that keeps no log would ask a language model, whose replies are paid for."""
 
 
 class NoProbabilities(ConfigError):

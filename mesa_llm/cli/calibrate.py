@@ -8,12 +8,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from tqdm import tqdm
 
 from mesa_llm.cli.arguments import design_in, llm_in
 from mesa_llm.cli.command import command, model_named, say
 from mesa_llm.cli.cost import N_ESTIMATED, print_cost_of_runs, runs_text
-from mesa_llm.cli.options import AsJson, Design, DryRun, Llm, Model, On, Out, Parameters, SharedRunFlags, Workers
+from mesa_llm.cli.options import (
+    AsJson,
+    Design,
+    DryRun,
+    Llm,
+    Logs,
+    Model,
+    On,
+    OutOfPoints,
+    Parameters,
+    SharedRunFlags,
+    Workers,
+)
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.calibration import calibration
 from mesa_llm.experiments.calibration.ranges import Ends, ranges_of, settings_of
@@ -50,7 +61,8 @@ def calibrate(
     design: Design = None,
     on: On = "processes",
     workers: Workers = None,
-    out: Out = Path("runs", "calibration"),
+    logs: Logs = False,
+    out: OutOfPoints = Path("runs", "calibration"),
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,26 +82,26 @@ def calibrate(
         arguments = {**fixed.of(kind), **options.of_logs, **options.access, **agents, "rng": rng}
         print_cost_of_runs(model, kind, settings, n_runs, n_steps, arguments, as_json=as_json)
         return
-    with tqdm(unit="run", disable=as_json or None, dynamic_ncols=True) as bar:
-        found = calibration.calibrate(
-            kind,
-            target,
-            ranges,
-            points=points,
-            seeds=seeds,
-            search=search,
-            hold_out=hold_out,
-            accepted=accept,
-            rng=rng,
-            fixed=fixed.of(kind),
-            on=on,
-            workers=workers,
-            folder=out,
-            options=options.of_logs,
-            on_run=lambda row: bar.update(),
-            **agents,
-            **options.access,
-        )
+    found = calibration.calibrate(
+        kind,
+        target,
+        ranges,
+        points=points,
+        seeds=seeds,
+        search=search,
+        hold_out=hold_out,
+        accepted=accept,
+        rng=rng,
+        fixed=fixed.of(kind),
+        on=on,
+        workers=workers,
+        folder=out,
+        options=options.of_logs,
+        logs=logs,
+        progress=False if as_json else None,
+        **agents,
+        **options.access,
+    )
     if as_json:
         say(json.dumps(found.summary() | {"out": str(out)}))
         return

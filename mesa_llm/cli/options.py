@@ -115,6 +115,13 @@ On = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Number of runs at a time; by default one per core.")]
 Out = Annotated[Path, typer.Option(help="Output folder: results and one run log per run. Existing runs are resumed.")]
+OutOfPoints = Annotated[
+    Path, typer.Option(help="Output folder: results, and a row of each run. Existing runs are resumed.")
+]
+Logs = Annotated[
+    bool,
+    typer.Option("--logs", help="Keep a run log per run, also by rule; runs with language models always keep theirs."),
+]
 Plot = Annotated[Path | None, typer.Option(help="File for the figure: PNG, SVG or PDF.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost without sending a request.")]
 Trust = Annotated[

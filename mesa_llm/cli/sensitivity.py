@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from tqdm import tqdm
 
 from mesa_llm.cli.arguments import design_in, llm_in
 from mesa_llm.cli.calibrate import ranges_in
@@ -18,9 +17,10 @@ from mesa_llm.cli.options import (
     Design,
     DryRun,
     Llm,
+    Logs,
     Model,
     On,
-    Out,
+    OutOfPoints,
     Parameters,
     Plot,
     SharedRunFlags,
@@ -62,7 +62,8 @@ def analyse_sensitivity(
     design: Design = None,
     on: On = "processes",
     workers: Workers = None,
-    out: Out = Path("runs", "sensitivity"),
+    logs: Logs = False,
+    out: OutOfPoints = Path("runs", "sensitivity"),
     plot: Plot = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -83,25 +84,25 @@ def analyse_sensitivity(
         print_cost_of_runs(model, kind, some, len(different) * seeds, n_steps, arguments, as_json=as_json)
         return
     require_plot(plot)
-    with tqdm(unit="run", disable=as_json or None, dynamic_ncols=True) as bar:
-        found = sensitivity.sensitivity(
-            kind,
-            ranges,
-            method=chosen,
-            points=points,
-            seeds=seeds,
-            measures=measure,
-            rng=rng,
-            steps=n_steps,
-            fixed=fixed.of(kind),
-            on=on,
-            workers=workers,
-            folder=out,
-            options=options.of_logs,
-            on_run=lambda row: bar.update(),
-            **agents,
-            **options.access,
-        )
+    found = sensitivity.sensitivity(
+        kind,
+        ranges,
+        method=chosen,
+        points=points,
+        seeds=seeds,
+        measures=measure,
+        rng=rng,
+        steps=n_steps,
+        fixed=fixed.of(kind),
+        on=on,
+        workers=workers,
+        folder=out,
+        options=options.of_logs,
+        logs=logs,
+        progress=False if as_json else None,
+        **agents,
+        **options.access,
+    )
     if plot is not None:
         try:
             found.draw().savefig(plot)

@@ -86,6 +86,8 @@ def run_sweep(
     else:
         cost = f", {result.tokens} tokens, ${result.dollars:.4f}" if result.tokens else ""
         say(f"{counted(result.n_runs, 'run')}, {result.n_done} of them new{cost}: {table}")
+        for sentence in result.without_effect:
+            say(sentence)
     if result.error is not None:
         raise result.error
     if result.n_failed:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.engine.recorder import Recorded, Recorder
-from mesa_llm.errors import ConfigError, ReplayError
+from mesa_llm.errors import ConfigError, NeedsLog, ReplayError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.keys import Origin
@@ -99,10 +99,10 @@ class OpenedModels:
         """Check that replies, which are paid for, are not lost.
 
         Raises:
-            ConfigError: If the run is light, and keeps none.
+            NeedsLog: If the run is light, and keeps none.
         """
         if self.runlog.is_light:
-            raise ConfigError(
+            raise NeedsLog(
                 f"light=True (--light) keeps no replies, and those of {name} would be lost; leave it out, or use "
                 "llm='rule' or 'random'"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome
@@ -13,9 +13,18 @@ class LightLog(RunLog):
     """A run log in memory that stays empty, for runs of which only the results are wanted.
 
     Replies of language models would be lost, so none may be asked.
+
+    Attributes:
+        was_read: Whether somebody looked for what is kept nowhere, as results that count actions do.
     """
 
     is_light: ClassVar[bool] = True
+    was_read: bool = False
+
+    def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Read nothing, and note that it was wanted."""
+        self.was_read = True
+        return super().rows(name, agent)
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
         """Leave a record out."""

@@ -173,6 +173,6 @@ class BrokenModel(TankModel):
 
 def test_runs_that_fail_end_the_calibration(tmp_path: Path) -> None:
     with pytest.raises(
-        MesaLLMError, match=r"20 runs of the prior failed\. The first one: the model broke: ZeroDivisionError"
+        MesaLLMError, match=r"20 runs of prior failed\. The first one: the model broke: ZeroDivisionError"
     ):
         calibrate(BrokenModel, observed(), {"gain": (0, 1)}, folder=tmp_path, points=20, seeds=1, workers=1)

@@ -1,15 +1,17 @@
 """The runner of all experiments: results, exceptions and stops are the same wherever runs are made."""
 
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mesa_llm import Access, ConfigError
 from mesa_llm.errors import Stopped
-from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
+from mesa_llm.experiments.runs.runner import Job, Progress, Stop, run_jobs
 from tests.pot import PotModel
 
 
@@ -63,3 +65,41 @@ def test_a_run_that_is_stopped_says_so() -> None:
     stop.is_requested = True
     with closing(Access()) as access, pytest.raises(Stopped, match="before it began"):
         PotJob(1).run(access, stop)
+
+
+class WaitingPot(PotModel):
+    """Goes on after its first step only once somebody was told of it."""
+
+    def __init__(self, told: Path, **options: Any) -> None:
+        super().__init__(**options)
+        self.told = told
+
+    def start_step(self) -> None:
+        for _ in range(600 if self.now > 1 else 0):
+            if self.told.exists():
+                return
+            time.sleep(0.1)
+
+
+@dataclass(frozen=True)
+class WaitingJob(Job[int]):
+    """A run whose second step waits for a report of the first."""
+
+    told: Path
+
+    def run(self, access: Access, stop: Stop) -> int:
+        with closing(WaitingPot(self.told, access=access)) as model:
+            stop.run(model, 2, "waiting")
+        return int(self.told.exists())
+
+
+@pytest.mark.parametrize("where", [{"workers": 1}, {"workers": 2}, {"on": "threads"}])
+def test_the_progress_of_a_run_is_reported_before_it_ends(tmp_path: Path, where: dict[str, Any]) -> None:
+    def report(progress: Progress) -> None:
+        if progress.steps:
+            told.write_text(f"{progress.label} {progress.decisions}")
+
+    told = tmp_path / "told"
+    jobs = [WaitingJob(told)] * 2
+    assert [result for _, result in run_jobs(jobs, {}, on_progress=report, **where)] == [1, 1]
+    assert told.read_text() in ("waiting 4", "waiting 8")

@@ -20,8 +20,11 @@ from mesa_llm import AgentDesign, ConfigError
 from mesa_llm.cli.app import app
 from mesa_llm.cli.sweep import values_of
 from mesa_llm.errors import BudgetExceeded
+from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.run import LAST, Run
+from mesa_llm.experiments.runs.runner import Progress
 from mesa_llm.experiments.runs.sweep import sweep
+from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.social.model import SocialModel
@@ -341,3 +344,49 @@ def test_a_script_without_a_guard_makes_its_runs_itself_or_says_why_not(
     done = run(str(script), cwd=tmp_path)
     assert (done.out, done.returncode) == (printed, int(not printed))
     assert error in done.err
+
+
+def test_runs_by_rule_keep_logs_where_they_are_wanted_or_needed(tmp_path: Path) -> None:
+    def logs(folder: Path, model: Any = DilemmaModel, **how: Any) -> int:
+        found = sweep(model, steps=1, workers=1, out=folder, seeds=2, **how)
+        assert found.n_failed == 0
+        return len(list(folder.glob("*.sqlite")))
+
+    assert logs(tmp_path / "folder") == 2  # the folder is asked for, and holds them
+    assert logs(tmp_path / "rows", logs=False) == 0
+    assert logs(tmp_path / "chance", logs=False, llm="random") == 2
+    assert logs(tmp_path / "read", ReadingModel, logs=False) == 2  # its results count what is in the log
+    assert sweep(DilemmaModel, steps=1, workers=1).table["log"].eq("").all()
+
+
+class ReadingModel(PotModel):
+    """Counts the actions in its log."""
+
+    def results(self) -> dict[str, Any]:
+        return {"actions": len(self.runlog.actions())}
+
+
+def test_a_folder_that_was_begun_with_logs_goes_on_with_logs(tmp_path: Path) -> None:
+    sweep(DilemmaModel, steps=1, workers=1, out=tmp_path, seeds=1)
+    sweep(DilemmaModel, steps=1, workers=1, out=tmp_path, seeds=2, logs=False)
+    assert len(list(tmp_path.glob("*.sqlite"))) == 2
+
+
+def test_factors_that_change_nothing_are_named_before_and_after() -> None:
+    personas = {"kind": "You are kind.", "cruel": "You are cruel."}
+    found = sweep(DilemmaModel, {"guests": [2, 3]}, personas=personas, steps=1, workers=1)
+    sentence = "persona changes nothing with rule: the runs of kind, cruel are the same."
+    assert found.without_effect == [sentence]
+    assert sentence in found.text()
+    assert sentence in found.preview().text()
+
+
+def test_the_bar_moves_within_a_run() -> None:
+    bar = RunBar(is_shown=True)
+    bar.expect(2, steps=10)
+    bar.progress(Progress("one", 5, 20, 1, 0.25))
+    assert bar.text() == (0.5, "20 decisions, 1 failed, $0.2500")
+    bar.end("one", 40, 1, 0.5)
+    bar.progress(Progress("one", 5, 20, 1, 0.25))  # late
+    assert bar.text() == (1, "40 decisions, 1 failed, $0.5000")
+    bar.close()

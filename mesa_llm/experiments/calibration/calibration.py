@@ -38,10 +38,12 @@ from mesa_llm.experiments.calibration.posterior import (
     ReferenceTable,
     require_share,
 )
-from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, ranges_of, settings_of
+from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, how_of_points, ranges_of, settings_of
 from mesa_llm.experiments.calibration.target import HOLD_OUT, STEP, Target, read_target
 from mesa_llm.experiments.findings import Findings, Table, require_measure
-from mesa_llm.experiments.runs.sweep import Sweep, SweepPoint, sweep
+from mesa_llm.experiments.runs.bar import RunBar
+from mesa_llm.experiments.runs.experiment import Experiment
+from mesa_llm.experiments.runs.sweep import SweepPoint
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.shared_budget import BUDGET
 from mesa_llm.model.model import LLMModel
@@ -333,8 +335,8 @@ def calibrate(
         design: Design of the agents; None: the model's own.
         fixed: Parameters that are the same in all runs.
         on_run: Called with the row of each new run as it ends.
-        **settings: `on`, `workers`, `options`, endpoints, limits and budget of all runs, as for
-            `mesa_llm.experiments.sweep`.
+        **settings: `on`, `workers`, `options`, `logs` (False by default), `progress` (likewise), endpoints, limits and
+            budget of all runs, as for `mesa_llm.experiments.sweep`.
 
     Raises:
         ConfigError: If the target, a range or a number is invalid, or a package is missing.
@@ -352,39 +354,39 @@ def calibrate(
     _require_reporters(model, observed, fixed or {})
     if settings.get("purse") is None and any(settings.get(name) is not None for name in BUDGET):
         settings["purse"] = SharedBudget(*(settings.pop(name, None) for name in BUDGET))
-    designs = None if design is None else {"design": design}
-    own = {"llm": llm, "designs": designs, "fixed": fixed, "on_run": on_run, "progress": False}
-    runs = _Runs(model, observed, spaces, Path(folder), {**own, **settings})
+    with RunBar(settings.pop("progress", False), n_runs_of(points, seeds, search)) as bar:
+        how = how_of_points(llm, design, fixed, on_run)
+        runs = _Runs(Path(folder), settings, how, bar, model=model, target=observed, ranges=spaces)
 
-    units = prior_points(spaces, points, rng)
-    seeds_of_points = [[rng + index + SEED_STRIDE * seed for seed in range(seeds)] for index in range(points)]
-    courses = runs.courses("prior", units, seeds_of_points)  # shape (points, seeds, steps, series)
-    errors = np.array([observed.errors(_mean(course))[0] for course in courses])
+        units = prior_points(spaces, points, rng)
+        seeds_of_points = [[rng + index + SEED_STRIDE * seed for seed in range(seeds)] for index in range(points)]
+        courses = runs.courses("prior", units, seeds_of_points)  # shape (points, seeds, steps, series)
+        errors = np.array([observed.errors(_mean(course))[0] for course in courses])
 
-    reference = _reference(observed, spaces, units, courses, accepted)
-    posterior = reference.posterior(observed.fitted_values(observed.array[None]))
-    recovery = _in_values(spaces, reference.recovery())
+        reference = _reference(observed, spaces, units, courses, accepted)
+        posterior = reference.posterior(observed.fitted_values(observed.array[None]))
+        recovery = _in_values(spaces, reference.recovery())
 
-    tried, tried_errors = _search(runs, units, errors, search, seeds, rng)
-    best = tried[np.nanargmin(tried_errors)]
+        tried, tried_errors = _search(runs, units, errors, search, seeds, rng)
+        best = tried[np.nanargmin(tried_errors)]
 
-    medians = posterior.quantile(0.5)
-    fits = _check(runs, {BEST: best, MEDIAN: medians}, rng)
-    found = tuple(_parameter(each, index, posterior, best, recovery) for index, each in enumerate(spaces))
-    steps, n_fitted = observed.steps, observed.n_fitted
-    result = Calibration(
-        found,
-        fits,
-        (steps[0], steps[n_fitted - 1]),
-        (steps[n_fitted], steps[-1]),
-        tuple(observed.names),
-        runs.n_runs,
-        runs.n_done,
-        points * seeds - len(reference.draws),
-        runs.tokens,
-        runs.dollars,
-        _draws_frame(spaces, posterior),
-    )
+        medians = posterior.quantile(0.5)
+        fits = _check(runs, {BEST: best, MEDIAN: medians}, rng)
+        found = tuple(_parameter(each, index, posterior, best, recovery) for index, each in enumerate(spaces))
+        steps, n_fitted = observed.steps, observed.n_fitted
+        result = Calibration(
+            found,
+            fits,
+            (steps[0], steps[n_fitted - 1]),
+            (steps[n_fitted], steps[-1]),
+            tuple(observed.names),
+            sum(runs.n_of_parts.values()),
+            runs.n_done,
+            points * seeds - len(reference.draws),
+            runs.tokens,
+            runs.dollars,
+            _draws_frame(spaces, posterior),
+        )
     _write(result, Path(folder))
     return result
 
@@ -431,23 +433,13 @@ def _require_reporters(model: type[LLMModel], target: Target, fixed: Mapping[str
 
 
 @dataclass
-class _Runs:
+class _Runs(Experiment):
     """Sweeps of a calibration, in folders of their own."""
 
-    model: type[LLMModel]
-    target: Target
-    ranges: tuple[ParameterRange, ...]
-    folder: Path
-    settings: Mapping[str, Any]
-    made: dict[str, Sweep] = field(default_factory=dict[str, Sweep])
-    n_done: int = 0
-    tokens: int = 0
-    dollars: float = 0.0
-
-    @property
-    def n_runs(self) -> int:
-        """Number of runs."""
-        return sum(one.n_runs for one in self.made.values())
+    model: type[LLMModel] = field(kw_only=True)
+    target: Target = field(kw_only=True)
+    ranges: tuple[ParameterRange, ...] = field(kw_only=True)
+    n_of_parts: dict[str, int] = field(default_factory=dict[str, int])
 
     def courses(self, name: str, units: FloatArray, seeds: Sequence[Sequence[int]]) -> FloatArray:
         """Run points, between 0 and 1, and return their series, shape `(points, seeds, steps, series)`."""
@@ -464,13 +456,8 @@ class _Runs:
         import pandas as pd
 
         steps, names = self.target.steps, self.target.names
-        done = sweep(
-            self.model, points, folder=self.folder / name, steps=steps[-1], seeds=1, series=names, **self.settings
-        )
-        self.made[name] = done
-        self.n_done, self.tokens = self.n_done + done.n_done, self.tokens + done.tokens
-        self.dollars += done.dollars
-        done.require_whole(f"the {name}")
+        done = self.sweep(name, self.model, points, steps=steps[-1], seeds=1, series=names)
+        self.n_of_parts[name] = done.n_runs
         wanted = pd.MultiIndex.from_product([done.table.index, steps])
         rows = done.series.set_index(["run", STEP]).reindex(wanted)
         try:

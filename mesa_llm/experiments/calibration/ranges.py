@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import parameters_of
@@ -94,3 +95,18 @@ def settings_of(ranges: Sequence[ParameterRange], units: FloatArray) -> list[dic
     converted = [map(int, column) if each.is_whole else column for each, column in zip(ranges, columns, strict=True)]
     names = [each.name for each in ranges]
     return [dict(zip(names, row, strict=True)) for row in zip(*converted, strict=True)]
+
+
+def how_of_points(
+    llm: str, design: AgentDesign | None, fixed: Mapping[str, Any] | None, on_run: Callable[[Mapping[str, Any]], object]
+) -> dict[str, Any]:
+    """Return the keyword arguments of the sweeps of points, whose runs by rule keep no log.
+
+    Args:
+        llm: Language model of the agents.
+        design: Design of the agents; None: the model's own.
+        fixed: Parameters that are the same in all runs.
+        on_run: Called with the row of each new run as it ends.
+    """
+    designs = None if design is None else {"design": design}
+    return {"llm": llm, "designs": designs, "fixed": fixed, "on_run": on_run, "logs": False}

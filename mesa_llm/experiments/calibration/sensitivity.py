@@ -20,10 +20,12 @@ import numpy as np
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, ranges_of, settings_of
+from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, how_of_points, ranges_of, settings_of
 from mesa_llm.experiments.findings import Findings, Table, require_measure
+from mesa_llm.experiments.runs.bar import RunBar
+from mesa_llm.experiments.runs.experiment import Experiment
 from mesa_llm.experiments.runs.run import LAST
-from mesa_llm.experiments.runs.sweep import Sweep, SweepPoint, sweep
+from mesa_llm.experiments.runs.sweep import Sweep, SweepPoint
 from mesa_llm.model.model import LLMModel
 from mesa_llm.statistics import COVERAGE, FloatArray
 from mesa_llm.text import counted, figure_text, suggestion, table
@@ -255,8 +257,8 @@ def sensitivity(
         design: Design of the agents; None: the model's own.
         fixed: Parameters that are the same in all runs.
         on_run: Called with the row of each new run as it ends.
-        **settings: `on`, `workers`, `options`, endpoints, limits and budget of all runs, as for
-            `mesa_llm.experiments.sweep`.
+        **settings: `on`, `workers`, `options`, `logs` (False by default), `progress` (likewise), endpoints, limits and
+            budget of all runs, as for `mesa_llm.experiments.sweep`.
 
     Raises:
         ConfigError: If a range, a number or a name is invalid.
@@ -273,18 +275,9 @@ def sensitivity(
         raise ConfigError(f"seeds={seeds}: each point needs 1 run or more")
     different = different_settings(spaces, units)
     all_seeds = range(rng, rng + seeds)
-    done = sweep(
-        model,
-        [SweepPoint(setting, all_seeds) for setting in different],
-        folder=folder,
-        steps=steps,
-        llm=llm,
-        designs=None if design is None else {"design": design},
-        fixed=fixed,
-        on_run=on_run,
-        **cast("dict[str, Any]", {"progress": False, **settings}),
-    )
-    done.require_whole()
+    with RunBar(settings.pop("progress", False)) as bar:
+        runs = Experiment(Path(folder), settings, how_of_points(llm, design, fixed, on_run), bar)
+        done = runs.sweep("", model, [SweepPoint(setting, all_seeds) for setting in different], steps=steps)
     columns, left_out = _results_of(done, measures, len(different), fixed or {}, spaces)
     place_of = {tuple(setting.values()): place for place, setting in enumerate(different)}
     places = [place_of[tuple(setting.values())] for setting in settings_of(spaces, units)]

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mesa_llm.engine.access import Access
-from mesa_llm.errors import AllDecisionsFailed, ConfigError
+from mesa_llm.agents.design import OWN_DESIGN
+from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.findings import Table, estimate_cells, require_measure
-from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
+from mesa_llm.experiments.runs.experiment import Experiment
+from mesa_llm.experiments.runs.run import Row, Run, series_of
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.quality import Quality, total_quality
-from mesa_llm.records import Usage
+from mesa_llm.model.options import OPTIONS
 from mesa_llm.statistics import Estimate, mean_intervals
-from mesa_llm.text import none_succeeded
 
 if TYPE_CHECKING:
     from mesa_llm.charts import Drawn
@@ -130,26 +127,23 @@ class Arms:
             ConfigError: If the study fixes one of the parameters.
             AllDecisionsFailed: If every decision of a run failed.
         """
-        start_s = time.perf_counter()
         own = set(self.setting or ()) | set.intersection(*map(set, self.arms.values())) - {"llm"}
         if fixed := own & set(setup.parameters):
             raise ConfigError(f"{', '.join(sorted(fixed))} cannot be set: the study {self.name} sets it")
         n_steps = self.steps if setup.steps is None else setup.steps
         usual = {} if self.defaults is None else self.defaults(setup.parameters)
-        common = {**(self.setting or {}), **usual, "llm": setup.llm, **setup.options, **setup.parameters}
-        jobs = [
-            ArmJob(self.model, self.name, arm, seed, {**common, **changes}, n_steps, self.measures, setup.folder)
-            for seed in setup.seeds
-            for arm, changes in self.arms.items()
-        ]
-        runs = run_arms(jobs, setup)
-        by_seed = [{arm: runs[arm, seed].results for arm in self.arms} for seed in setup.seeds]
-        courses = {arm: np.array([runs[arm, seed].course for seed in setup.seeds]) for arm in self.arms}
+        arms = {arm: {**(self.setting or {}), **usual, **setup.parameters, **own} for arm, own in self.arms.items()}
+        with closing(setup.experiment()) as experiment:
+            made = run_arms(experiment, setup, self.name, self.model, arms, n_steps, self.measures)
+            cost = experiment.cost()
+        results = {arm: {run.seed: run.results_in(row) for run, row in runs} for arm, runs in made.items()}
+        by_seed = [{arm: of_arm[seed] for arm, of_arm in results.items()} for seed in setup.seeds]
+        courses = {
+            arm: np.array([course_in(row, self.measures, n_steps) for _, row in runs]) for arm, runs in made.items()
+        }
         bands = {arm: bands_of(course, self.measures) for arm, course in courses.items()}
-        outcomes = estimates([self.outcomes(results) for results in by_seed])
-        cost = cost_of(list(runs.values()), time.perf_counter() - start_s)
+        outcomes = estimates([self.outcomes(of_seed) for of_seed in by_seed])
         found = arm_findings(self.name, self.question, setup, n_steps, cost, bands, outcomes, self.draw)
-        results = {arm: {seed: runs[arm, seed].results for seed in setup.seeds} for arm in self.arms}
         return replace(found, results=results)
 
 
@@ -170,7 +164,7 @@ def arm_findings(
         question: The research question.
         setup: Settings of the runs.
         steps: Number of steps of a run.
-        cost: Cost of the runs, from `cost_of`.
+        cost: Cost of the runs, from `Experiment.cost`.
         bands: Arm → measure → its values over the steps.
         outcomes: Name of a figure → mean over seeds.
         draw: Draws the figure; None for no figure.
@@ -185,126 +179,51 @@ def arm_findings(
 # -- runs
 
 
-@dataclass(frozen=True)
-class ArmRun:
-    """A run of an arm, after its last step."""
-
-    results: Results
-    """Results of the model."""
-
-    course: FloatArray
-    """Measures over the steps, shape `(measures, steps + 1)`."""
-
-    decisions: int
-    """Number of decisions."""
-
-    usage: Usage
-    """Usage of the run in this session."""
-
-    quality: Quality = MappingProxyType({})
-    """What did not come as asked."""
-
-
-@dataclass(frozen=True)
-class ArmJob(Job[ArmRun]):
-    """A run of an arm with one seed, which any worker can execute."""
-
-    model: type[LLMModel]
-    """Class of the model."""
-
-    study: str
-    """Name of the study."""
-
-    arm: str
-    """Name of the arm."""
-
-    seed: int
-    """The seed."""
-
-    arguments: Mapping[str, Any]
-    """Parameters and options of the model."""
-
-    steps: int
-    """Number of steps."""
-
-    measures: tuple[str, ...]
-    """Measures to follow over the steps."""
-
-    folder: Path | None
-    """Folder of the run logs; None to record nothing."""
-
-    @property
-    def log(self) -> Path | None:
-        """Path of the run log; None to record nothing."""
-        name = "-".join([self.study, *self.arm.replace(",", "").split(), str(self.seed)])
-        return None if self.folder is None else self.folder / f"{name}.sqlite"
-
-    def run(self, access: Access, stop: Stop) -> ArmRun:
-        """Make the run.
-
-        Args:
-            access: Access to language models.
-            stop: Runs the model, and may stop it.
-
-        Raises:
-            AllDecisionsFailed: If every decision failed.
-        """
-        log = {} if self.log is None else {"log": self.log}
-        with closing(self.model(**self.arguments, **log, rng=self.seed, access=access)) as model:
-            stop.run(model, self.steps)
-            decisions, usage = model.engine.decisions, model.usage
-            if model.engine.all_failed:
-                first = next(iter(model.runlog.failures()), "unknown")
-                raise AllDecisionsFailed(f"{none_succeeded(model.engine.n_asked)}. The first failed: {first:.300}")
-            return ArmRun(self.results_of(model), self.course_of(model), decisions, usage, model.data_quality())
-
-    def results_of(self, model: LLMModel) -> Results:
-        """Return the results of a run. Override to return intermediate results.
-
-        Args:
-            model: A model that has run.
-        """
-        return model.results()
-
-    def course_of(self, model: LLMModel) -> FloatArray:
-        """Return the measures of a run over the steps, shape `(measures, steps + 1)`.
-
-        Args:
-            model: A model that has run.
-        """
-        return course(model, self.measures, self.steps)
-
-    @property
-    def label(self) -> str:
-        """Study, arm and seed."""
-        return f"{self.study}, {self.arm}, seed {self.seed}"
-
-
-def run_arms(jobs: Sequence[ArmJob], setup: StudySetup) -> dict[tuple[str, int], ArmRun]:
-    """Make the runs of a study.
+def run_arms(
+    experiment: Experiment,
+    setup: StudySetup,
+    study: str,
+    model: type[LLMModel],
+    arms: Mapping[str, Mapping[str, Any]],
+    steps: int,
+    series: Sequence[str] = (),
+    run: type[Run] = Run,
+) -> dict[str, list[tuple[Run, Row]]]:
+    """Run each arm of a study with each seed.
 
     Args:
-        jobs: The runs.
+        experiment: Makes the runs.
         setup: Settings of the runs.
+        study: Name of the study.
+        model: Class of the model.
+        arms: Name of an arm → its parameters and options, which may name a language model as `llm`.
+        steps: Number of steps of a run.
+        series: Measures to follow over the steps.
+        run: Class of the runs.
 
     Returns:
-        (Arm, seed) → run.
+        Arm → its runs with their rows, in the order of the seeds.
     """
-    runs = {(job.arm, job.seed): run for job, run in run_jobs(jobs, setup.limits, workers=setup.workers)}
-    return {(job.arm, job.seed): runs[job.arm, job.seed] for job in jobs}
-
-
-def cost_of(runs: Sequence[ArmRun], seconds: float) -> dict[str, Any]:
-    """Return the totals of the runs: number of runs, decisions, calls, tokens and US dollars.
-
-    Args:
-        runs: The runs.
-        seconds: Their duration in seconds.
-    """
-    usage = sum((run.usage for run in runs), Usage())
-    counts = {"decisions": sum(run.decisions for run in runs), "failures": usage.failures, "calls": usage.calls}
-    tokens = {"tokens": usage.tokens, "dollars": usage.dollars, "quality": total_quality(run.quality for run in runs)}
-    return {"runs": len(runs), "done": len(runs)} | counts | tokens | {"seconds": round(seconds, 1)}
+    runs = [
+        run(
+            name_of(model),
+            {name: value for name, value in own.items() if name != "llm" and name not in OPTIONS},
+            own.get("llm", setup.llm),
+            OWN_DESIGN,
+            {},
+            seed,
+            steps,
+            experiment.place,
+            {**setup.options, **{name: value for name, value in own.items() if name in OPTIONS}},
+            tuple(series),
+            name="-".join([study, *arm.replace(",", "").split(), str(seed)]),
+            may_be_light=setup.folder is None and own.get("llm", setup.llm) == "rule",
+        )
+        for seed in setup.seeds
+        for arm, own in arms.items()
+    ]
+    pairs = list(zip(runs, experiment.make(study, runs), strict=True))
+    return {arm: pairs[index :: len(arms)] for index, arm in enumerate(arms)}
 
 
 # -- figures
@@ -318,10 +237,16 @@ def course(model: LLMModel, measures: Sequence[str], steps: int) -> FloatArray:
         measures: Names of measures from its data collector.
         steps: Number of steps.
     """
+    return course_in({"series": series_of(model, measures)}, measures, steps)
+
+
+def course_in(row: Row, measures: Sequence[str], steps: int) -> FloatArray:
+    """Return measures of a run over the steps by its row, as `course` does."""
     table = np.full((len(measures), steps + 1), np.nan)
-    for row, name in enumerate(measures):
-        values = model.datacollector.model_vars[name][: steps + 1]
-        table[row, : len(values)] = [np.nan if value is None else value for value in values]
+    for index, name in enumerate(measures):
+        for step, value in row["series"][name].items():
+            if value is not None and int(step) <= steps:
+                table[index, int(step)] = value
     return table
 
 

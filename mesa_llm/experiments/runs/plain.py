@@ -10,8 +10,6 @@ from typing import Any
 from mesa import Model
 from mesa.experimental.scenarios import Scenario
 
-from mesa_llm.errors import Stopped
-from mesa_llm.experiments.runs.runner import Stop
 from mesa_llm.model.options import constructor, fields_of
 
 _SEEDS = ("rng", "seed")
@@ -61,20 +59,3 @@ def make_plain(kind: type[Model[Any, Any]], parameters: Mapping[str, Any], seed:
         return kind(**own, scenario=scenario(**rest, rng=seed))
     takes = next((name for name in _SEEDS if name in named), _SEEDS[0])
     return kind(**{**parameters, takes: seed})
-
-
-def run_plain(model: Model[Any, Any], steps: int | None, stop: Stop) -> None:
-    """Run a plain model.
-
-    Args:
-        model: The model.
-        steps: Number of steps; None to run until the model ends.
-        stop: Stops it between two steps.
-
-    Raises:
-        Stopped: If a stop ended it early.
-    """
-    while model.running and (steps is None or model.time < steps):
-        if stop.is_requested:
-            raise Stopped("stopped before its end")
-        model.step()

@@ -5,29 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 import time as clock
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mesa import Model
 
+from mesa_llm import errors
 from mesa_llm._deprecated import first_name
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json, plain, with_text_names
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.experiments.runs.plain import make_plain, run_plain
-from mesa_llm.experiments.runs.runner import MAX_STARTS, Job, Stop
+from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError, NeedsLog, Stopped
+from mesa_llm.experiments.runs.bar import RunBar
+from mesa_llm.experiments.runs.plain import make_plain
+from mesa_llm.experiments.runs.runner import MAX_STARTS, Job, Stop, run_jobs
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json, setting_digest
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.runlog.disk import reason_of, write_whole
+from mesa_llm.runlog.light import LightLog
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.text import suggestion
+from mesa_llm.text import counted, none_succeeded, suggestion
 
 COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
 
@@ -39,6 +44,9 @@ NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind", "series")
 
 ROW = "row"
 """Manifest key: digest of the row of a run, which lies beside its log, and of the steps in the log."""
+
+MARK = " (result)"
+"""End of the name of a result that is named like a parameter."""
 
 PASSING = frozenset({"seconds", "tokens_now", "dollars_now", "error", "error_kind"})
 """Fields of a row that tell of one session, and are not in its digest."""
@@ -101,10 +109,22 @@ class Run(Job[Row]):
         """Class of the model."""
         return self.local or class_named(self.model, Model)
 
+    name: str = ""
+    """Name of its log, without the ending; empty: a digest of its setting, and then its row lies beside its log."""
+
+    may_be_light: bool = False
+    """Whether it keeps no log, unless one was begun, a language model is asked, or its results are read from it."""
+
     @property
     def is_light(self) -> bool:
-        """Whether it keeps no log: by option, or as a plain Mesa model, which has none."""
-        return bool(self.options.get("light")) or not issubclass(self.kind, LLMModel)
+        """Whether it keeps no log: by option, by itself, or as a plain Mesa model, which has none."""
+        is_light = bool(self.options.get("light")) or not issubclass(self.kind, LLMModel)
+        return is_light or (self.may_be_light and not self.log.exists())
+
+    @property
+    def label(self) -> str:
+        """Name of its log, without the ending."""
+        return self.log.stem
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -115,6 +135,8 @@ class Run(Job[Row]):
     @cached_property
     def log(self) -> Path:
         """Path of its run log, one for each setting; cached, as other machines may lack the files of the setting."""
+        if self.name:
+            return self.folder / f"{self.name}.sqlite"
         llm = self.llm if isinstance(self.llm, str) else parameter_as_json(self.llm)
         setting = [first_name(self.model), dict(self.parameters), llm, dict(self.design_json)]
         digest = setting_digest(setting, self.options, self.parameters)
@@ -123,9 +145,13 @@ class Run(Job[Row]):
     def row(self) -> Row | None:
         """Return its row if the run is complete, else None; also None if something in its log is to be sent again.
 
+        A run with a name is always repeated from its log, which knows whether its setting is the same.
+
         Raises:
             ConfigError: If the row is not the one that was written for its run.
         """
+        if self.name:
+            return None
         try:
             row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -153,7 +179,8 @@ class Run(Job[Row]):
             replay: Whether the log is replayed, and nothing may be asked.
         """
         kind: Any = self.local or class_named(self.model, LLMModel)
-        return kind(**self.arguments, access=access, log=log, replay=replay)
+        light = {"light": True} if self.is_light and log is None else {}
+        return kind(**{**self.arguments, **light}, access=access, log=log, replay=replay)
 
     def run(self, access: Access, stop: Stop) -> Row:
         """Execute the run and return its row, which is also written beside its log. Errors are rows too.
@@ -162,31 +189,35 @@ class Run(Job[Row]):
             access: Access to language models.
             stop: Runs the model, and can stop it.
         """
-        start_s = clock.perf_counter()
+        start_s, is_light = clock.perf_counter(), self.is_light
         row, figures = _empty_row(self), dict[str, Any]()
         error: Exception | SystemExit | None = None
-        is_new = not self.log.exists()
+        is_new, is_read = not self.log.exists(), False
         try:
             if not issubclass(self.kind, LLMModel):
                 model = make_plain(self.kind, self.parameters, self.seed)
-                run_plain(model, self.steps, stop)
+                stop.run(model, self.steps, self.label)
                 last = {name: values[-1] for name, values in _collected(model).items() if values}
                 figures = _marked(last, row) | {"steps": int(model.time), "ended": not model.running}
                 figures |= {"series": series_of(model, self.series)} if self.series else {}
             else:
-                model = self.make(access, None if self.is_light else self.log)
+                model = self.make(access, None if is_light else self.log)
                 is_new = False
                 with closing(model):
                     try:
-                        stop.run(model, self.steps)
+                        stop.run(model, self.steps, self.label)
                     except (Exception, SystemExit) as fault:  # noqa: BLE001 - anybody's code ends one run, not all
                         error = fault
-                    figures = _figures(model, row)
+                    results = self.results_of(model)
+                    is_read = isinstance(model.runlog, LightLog) and model.runlog.was_read
+                    figures = _marked(results, row) | counts_of(model, has_zeros=bool(self.name))
                     figures |= {"series": series_of(model, self.series)} if self.series else {}
-                    if error is None and not self.is_light:
+                    if error is None and not is_light:
                         model.runlog.note(ROW, _row_digest(row | figures, model.runlog))
         except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
             error = error or fault
+        if self.may_be_light and is_light and (is_read or isinstance(error, NeedsLog)):
+            return replace(self, may_be_light=False).run(access, stop)
         if is_new:  # a model that failed to construct has recorded nothing
             with suppress(OSError):
                 self.log.unlink(missing_ok=True)
@@ -196,10 +227,28 @@ class Run(Job[Row]):
         row = json.loads(text)  # equal to the row of an earlier run
         file = self.log.with_suffix(".json")
         try:
-            write_whole(file, text)
+            if not self.name:
+                write_whole(file, text)
         except OSError as fault:
             row |= {"error": row["error"] or unwritten_text(file, fault), "error_kind": type(fault).__name__}
         return row
+
+    def results_of(self, model: LLMModel) -> Mapping[str, Any]:
+        """Return the results of a run, JSON values by name; override to return others.
+
+        Args:
+            model: A model that has run.
+        """
+        return model.results()
+
+    def results_in(self, row: Row) -> dict[str, Any]:
+        """Return the results that a row of this run holds.
+
+        Args:
+            row: The row.
+        """
+        setting = {*_empty_row(self), "error", "error_kind", "series"}
+        return {name.removesuffix(MARK): value for name, value in row.items() if name not in setting}
 
     def broken(self, error: Exception) -> Row:
         """Return the row of a run whose worker crashed, with the cost of the calls in its log.
@@ -258,17 +307,22 @@ def _row_fault(job: Run, row: Row) -> str:
 
 def _marked(results: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the results of a run; those named like a parameter are marked."""
-    return {f"{name} (result)" if name in row else name: value for name, value in results.items()}
+    return {f"{name}{MARK}" if name in row else name: value for name, value in results.items()}
 
 
-def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the results of a run and the cost of all its calls."""
-    return _marked(model.results(), row) | {
+def counts_of(model: LLMModel, *, has_zeros: bool = True) -> dict[str, Any]:
+    """Return how far a run has come, and the cost of all its calls.
+
+    Args:
+        model: A model that has run.
+        has_zeros: Whether its data quality has the kinds that did not occur.
+    """
+    return {
         "steps": int(model.time),
         "ended": not model.running,
         "decisions": model.engine.decisions,
         "failures": model.usage.failures,
-        "quality": json.dumps({name: rate for name, rate in model.data_quality().items() if rate.n}),
+        "quality": json.dumps({name: rate for name, rate in model.data_quality().items() if rate.n or has_zeros}),
         **_costs(model.runlog),
         "digest": model.runlog.digest,
         "tokens_now": model.usage.tokens,
@@ -310,6 +364,78 @@ def _costs(log: RunLog) -> dict[str, Any]:
     usage = log.usage()
     sums = dict(zip(COUNTS, usage[list(COUNTS)].sum().tolist(), strict=True))
     return {name: value if name == "dollars" else int(value) for name, value in sums.items()}
+
+
+def missing_rows(
+    runs: Sequence[Run],
+    rows: dict[Path, Row],
+    *,
+    bar: RunBar,
+    on: str | Executor = "processes",
+    workers: int | None = 1,
+    **access: Any,
+) -> Generator[tuple[Run, Row]]:
+    """Make the runs that have no row yet, and yield each with its row; a spent budget ends them.
+
+    Args:
+        runs: All runs of an experiment, or of a part of it.
+        rows: Log of a run → its row; those that are made are added.
+        bar: Bar that shows them.
+        on: As for `run_jobs`.
+        workers: As for `run_jobs`.
+        **access: Endpoints, limits and budget, see `Access`.
+    """
+    missing = [run for run in runs if run.log not in rows]
+    bar.expect(len(runs), [run.label for run in runs if run.log in rows], runs[0].steps if runs else None)
+    with closing(run_jobs(missing, access, on=on, workers=workers, on_progress=bar.progress)) as made:
+        for run, row in made:
+            rows[run.log] = row
+            bar.end(run.label, row["decisions"], row["failures"], row["dollars_now"])
+            yield run, row
+            if row["error_kind"] == "BudgetExceeded":
+                return
+
+
+SEVERE: tuple[type[MesaLLMError], ...] = (BudgetExceeded, Stopped, ConfigError, AllDecisionsFailed, MesaLLMError)
+"""Kinds of errors of runs, the one that is raised for several first."""
+
+
+def severest(kinds: Sequence[type[Exception]]) -> tuple[int, type[MesaLLMError]]:
+    """Return the index of the error that is raised for several runs, and the kind that it is raised as.
+
+    Args:
+        kinds: Kinds of all errors, at least one.
+    """
+    places = [next((place for place, one in enumerate(SEVERE) if issubclass(kind, one)), -1) for kind in kinds]
+    first = min(range(len(kinds)), key=lambda index: places[index] % len(SEVERE))
+    return first, SEVERE[places[first]]
+
+
+def require_whole(rows: Iterable[Row], name: str = "") -> None:
+    """Check that runs were made, and that language models decided something.
+
+    Args:
+        rows: Rows of the runs.
+        name: Name of the experiment, for errors.
+
+    Raises:
+        BudgetExceeded: If the budget ended one.
+        Stopped: If one was stopped.
+        MesaLLMError: If a run failed, of the kind of its error.
+        AllDecisionsFailed: If all decisions failed.
+    """
+    rows = list(rows)
+    failed = [row for row in rows if row["error"]]
+    if failed:
+        first, kind = severest([getattr(errors, row["error_kind"], MesaLLMError) for row in failed])
+        text = str(failed[first]["error"])
+        if kind in (BudgetExceeded, Stopped):
+            raise kind(text)
+        raise kind(f"{counted(len(failed), 'run')}{f' of {name}' if name else ''} failed. The first one: {text:.300}")
+    rates = total_quality(json.loads(text) for row in rows if isinstance(text := row.get("quality"), str))
+    n_asked = sum(row["decisions"] for row in rows) - rates.get("not_asked", Rate(0, 0)).n
+    if 0 < n_asked <= sum(row["failures"] for row in rows):
+        raise AllDecisionsFailed(none_succeeded(n_asked, name))
 
 
 def _text_of(error: Exception | SystemExit | None) -> str:

@@ -7,6 +7,7 @@ interrupted experiment continues when started again.
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 import multiprocessing
 import os
 import signal
@@ -22,7 +23,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
+
+from mesa import Model
 
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError, MesaLLMError, Stopped
@@ -31,6 +34,8 @@ from mesa_llm.llm.child_process import spawning
 from mesa_llm.llm.interrupts import WorkerInterrupts, send_to_main_thread
 from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_for
 from mesa_llm.model.model import LLMModel
+
+logger = logging.getLogger(__name__)
 
 N_THREADS = 16
 """Maximum number of concurrent runs in threads; the access limits the requests in flight."""
@@ -45,14 +50,40 @@ MAX_STARTS = 3
 """Maximum number of times a run is started if its worker crashes."""
 
 POLL_S = 0.2
-"""Seconds between attempts to stop the current runs."""
+"""Seconds between attempts to stop the current runs, and between reports of their progress."""
 
 type Results[J, R] = Generator[tuple[J, R]]
 """Jobs with their results, in order of completion."""
 
 
+class Progress(NamedTuple):
+    """How far a run has come."""
+
+    label: str
+    """Label of its job."""
+
+    steps: int
+    """Number of steps so far."""
+
+    decisions: int
+    """Number of decisions so far."""
+
+    failures: int
+    """Number of failed ones."""
+
+    dollars: float
+    """US dollars for live replies in this session."""
+
+    @classmethod
+    def of(cls, label: str, model: Model[Any, Any]) -> Progress:
+        """Return the progress of a model, which may be a plain Mesa model."""
+        if not isinstance(model, LLMModel):
+            return cls(label, int(model.time), 0, 0, 0.0)
+        return cls(label, int(model.time), model.engine.decisions, model.usage.failures, model.usage.dollars)
+
+
 class Stop:
-    """Stops the runs of an experiment.
+    """Watches the runs of an experiment, and stops them.
 
     Attributes:
         is_requested: Whether a stop is requested: no further run starts.
@@ -61,40 +92,77 @@ class Stop:
     def __init__(self) -> None:
         """Start without models to watch."""
         self.is_requested = False
-        self._models: set[LLMModel] = set()
+        self._models: dict[Model[Any, Any], str] = {}
         self._lock = threading.Lock()
 
     @contextmanager
-    def watching(self, model: LLMModel) -> Generator[None]:
-        """Stop this model too if a stop is requested while it runs.
+    def watching(self, model: Model[Any, Any], label: str = "") -> Generator[None]:
+        """Report the progress of this model while it runs, and stop it too if a stop is requested.
 
         Args:
             model: The model.
+            label: Label of its job; empty: its progress is not reported.
         """
         with self._lock:
-            self._models.add(model)
+            self._models[model] = label
         try:
             yield
         finally:
             with self._lock:
-                self._models.discard(model)
+                del self._models[model]
 
-    def run(self, model: LLMModel, steps: int | None) -> None:
+    def run(self, model: Model[Any, Any], steps: int | None, label: str = "") -> None:
         """Run a model, unless a stop is requested.
 
         Args:
-            model: The model.
+            model: The model; a plain Mesa model is stopped between two steps.
             steps: Number of steps to run; None to run until the model ends.
+            label: Label of its job; empty: its progress is not reported.
 
         Raises:
             Stopped: If a stop ended it early.
         """
         if self.is_requested:
             raise Stopped("stopped before it began")
-        with self.watching(model):
-            model.run(steps)
-        if self.is_requested and model.running and (steps is None or model.time < steps):
+        with self.watching(model, label):
+            if isinstance(model, LLMModel):
+                model.run(steps)
+            while not isinstance(model, LLMModel) and not self.is_requested and self._goes_on(model, steps):
+                model.step()
+        if self.is_requested and self._goes_on(model, steps):
             raise Stopped("stopped before its end")
+
+    @staticmethod
+    def _goes_on(model: Model[Any, Any], steps: int | None) -> bool:
+        return model.running and (steps is None or model.time < steps)
+
+    @contextmanager
+    def reporting(self, report: Callable[[Progress], object] | None) -> Generator[None]:
+        """Report the progress of the models that run, again and again, from another thread.
+
+        Args:
+            report: Called with the progress of each; None for no reports.
+        """
+        if report is None:
+            yield
+            return
+        is_over = threading.Event()
+
+        def poll() -> None:
+            while not is_over.wait(POLL_S):
+                with self._lock:
+                    models = list(self._models.items())
+                for model, label in models:
+                    if label:
+                        report(Progress.of(label, model))
+
+        thread = threading.Thread(target=poll, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
 
     def _request(self, *, gives_up: bool) -> None:
         """Request a stop of all running models."""
@@ -102,7 +170,8 @@ class Stop:
         with self._lock:
             models = list(self._models)
         for model in models:
-            model.stop(gives_up=gives_up)
+            if isinstance(model, LLMModel):
+                model.stop(gives_up=gives_up)
 
     def end(self, futures: Sequence[Future[Any]]) -> None:
         """Start no further runs and wait for the current ones. Ctrl-C abandons the replies they wait for.
@@ -127,7 +196,7 @@ class Job[R](ABC):
 
     @property
     def label(self) -> str:
-        """What it runs, for the error of a crashed worker."""
+        """What it runs, for reports of its progress and the error of a crashed worker."""
         return type(self).__name__
 
     @abstractmethod
@@ -152,7 +221,12 @@ class Job[R](ABC):
 
 
 def run_jobs[J: Job[Any]](
-    jobs: Sequence[J], access: Access | Mapping[str, Any], *, on: str | Executor = "processes", workers: int | None = 1
+    jobs: Sequence[J],
+    access: Access | Mapping[str, Any],
+    *,
+    on: str | Executor = "processes",
+    workers: int | None = 1,
+    on_progress: Callable[[Progress], object] | None = None,
 ) -> Results[J, Any]:
     """Execute jobs, and yield each with its result as it completes. No job starts once the generator is closed.
 
@@ -164,20 +238,22 @@ def run_jobs[J: Job[Any]](
         workers: Number of concurrent runs, each with a share of the limits; None for one per core as far as the limits
             can be divided, or `N_THREADS` threads. A single process means this one; None means it in a script that
             would run anew in each worker.
+        on_progress: Called from another thread, again and again, with the progress of each run that this process or a
+            worker process makes; None for no reports.
 
     Raises:
         ConfigError: If `on` is unknown or not installed, or the limits cannot be divided among the workers.
     """
     if (only := _ONLY.get()) is not None:
-        yield from _in_turn(jobs, *only)
+        yield from _in_turn(jobs, *only, on_progress)
         return
     if on == "threads":
         if workers is not None and workers < 1:
             raise ConfigError(f"workers must be a number of concurrent runs, 1 or more; got {workers!r}")
-        yield from _in_threads(jobs, access, workers or N_THREADS)
+        yield from _in_threads(jobs, access, workers or N_THREADS, on_progress)
         return
     if isinstance(access, Access):
-        yield from _in_turn(jobs, access, Stop())
+        yield from _in_turn(jobs, access, Stop(), on_progress)
         return
     if workers is None and on == "processes" and not is_importable_script():
         workers = 1
@@ -191,11 +267,11 @@ def run_jobs[J: Job[Any]](
             raise ConfigError(f"on={on!r}: expected 'processes', 'threads', 'ray', or an executor")
         elif n_workers == 1:
             try:
-                yield from _in_turn(jobs, _access(limits), Stop())
+                yield from _in_turn(jobs, _access(limits), Stop(), on_progress)
             finally:
                 _forget(limits)
         else:
-            yield from _in_processes(jobs, limits, n_workers)
+            yield from _in_processes(jobs, limits, n_workers, on_progress)
 
 
 _ONLY: ContextVar[tuple[Access, Stop] | None] = ContextVar("only", default=None)
@@ -219,12 +295,18 @@ def through(access: Access, stop: Stop | None = None) -> Generator[None]:
 # -- in this process
 
 
-def _in_turn[J: Job[Any]](jobs: Sequence[J], access: Access, stop: Stop) -> Results[J, Any]:
-    for job in jobs:
-        yield job, job.run(access, stop)
+type _Report = Callable[[Progress], object] | None
 
 
-def _in_threads[J: Job[Any]](jobs: Sequence[J], access: Access | Mapping[str, Any], n_threads: int) -> Results[J, Any]:
+def _in_turn[J: Job[Any]](jobs: Sequence[J], access: Access, stop: Stop, report: _Report) -> Results[J, Any]:
+    with stop.reporting(report):
+        for job in jobs:
+            yield job, job.run(access, stop)
+
+
+def _in_threads[J: Job[Any]](
+    jobs: Sequence[J], access: Access | Mapping[str, Any], n_threads: int, report: _Report
+) -> Results[J, Any]:
     """Execute jobs in threads.
 
     A first Ctrl-C sends no more requests and waits for pending replies. A second one abandons them.
@@ -233,7 +315,7 @@ def _in_threads[J: Job[Any]](jobs: Sequence[J], access: Access | Mapping[str, An
     is_ours = not isinstance(access, Access)
     shared = Access(**access) if is_ours else access
     try:
-        with ThreadPoolExecutor(n_threads, thread_name_prefix="mesa-llm-run") as pool:
+        with stop.reporting(report), ThreadPoolExecutor(n_threads, thread_name_prefix="mesa-llm-run") as pool:
             futures = {Future[Any](): job for job in jobs}  # those of `submit` are lost to a Ctrl-C within it
             try:
                 for future, job in futures.items():
@@ -270,15 +352,19 @@ class _Raised:
 
 def _run(job: Job[Any], limits: Mapping[str, Any]) -> Any:
     """Execute one run in a worker. Exceptions are returned, since only a crashed worker raises one."""
+    stop = Stop()
     try:
-        with _INTERRUPTS.busy():
-            return job.run(_access(limits), Stop())
+        with _INTERRUPTS.busy(), stop.reporting(_REPORTS[-1] if _REPORTS else None):
+            return job.run(_access(limits), stop)
     except Exception as error:  # noqa: BLE001 - it is raised again where the result is read
         return _Raised(error)
 
 
 _INTERRUPTS = WorkerInterrupts()
 """Signals in this process, if it is a worker."""
+
+_REPORTS: list[Callable[[Progress], object]] = []
+"""How this process, if it is a worker of another, reports the progress of its run."""
 
 _ACCESSES: dict[str, Access] = {}
 """Accesses of this process by their options. The runs of a worker share one."""
@@ -326,7 +412,9 @@ def _host_for(on: str | Executor) -> str:
     return ray_module().util.get_node_ip_address()
 
 
-def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
+def _in_processes[J: Job[Any]](
+    jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int, report: _Report
+) -> Results[J, Any]:
     """Execute each run in one of several processes. Each has its own pool, because a crash ends the pool.
 
     What interrupts this process, interrupts the runs: they send no more requests and wait for pending replies.
@@ -334,8 +422,11 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # the script is imported by a worker
         raise ConfigError(UNGUARDED)
     is_over, interrupt = multiprocessing.get_context("spawn").Pipe(duplex=False)  # its close interrupts all workers
-    started, starts = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    pools = [_new_pool(is_over, starts) for _ in range(n_workers)]
+    messages, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)
+    has_started = threading.Event()
+    reader = threading.Thread(target=_read_messages, args=(messages, has_started, report), daemon=True)
+    reader.start()
+    pools = [_new_pool(is_over, sender) for _ in range(n_workers)]
     of_future, ended = dict[Any, int](), SimpleQueue[Any]()
 
     def submit(pool: ProcessPoolExecutor, job: J) -> Future[Any]:
@@ -348,7 +439,7 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
             future = submit(pools[index], job)
         except BrokenExecutor:  # its worker crashed
             pools[index].shutdown()
-            pools[index] = _new_pool(is_over, starts)
+            pools[index] = _new_pool(is_over, sender)
             future = submit(pools[index], job)
         of_future[future] = index
         future.add_done_callback(ended.put)
@@ -357,7 +448,7 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
     def first() -> Future[Any]:
         future = ended.get()
         del of_future[future]
-        if isinstance(future.exception(), BrokenExecutor) and not started.poll():
+        if isinstance(future.exception(), BrokenExecutor) and not has_started.wait(POLL_S):
             raise ConfigError(UNGUARDED)
         return future
 
@@ -369,8 +460,27 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
     finally:
         for each in pools:  # waits for the current runs, which lock their logs
             each.shutdown(cancel_futures=True)
-        for end in (interrupt, is_over, started, starts):
+        sender.send(_END)
+        reader.join()
+        for end in (interrupt, is_over, messages, sender):
             end.close()
+
+
+_START, _END = "start", "end"
+"""Messages of a worker that has started, and of the parent that ends the thread that reads them."""
+
+
+def _read_messages(messages: Connection, has_started: threading.Event, report: _Report) -> None:
+    """Read what workers send, all through one pipe: that they have started, and the progress of their runs."""
+    while (message := messages.recv()) != _END:
+        if message == _START:
+            has_started.set()
+        elif report is not None:
+            try:
+                report(message)
+            except Exception:
+                logger.warning("the progress of runs is no longer shown", exc_info=True)
+                report = None
 
 
 def _by_turns[J: Job[Any], F](
@@ -412,15 +522,15 @@ def _by_turns[J: Job[Any], F](
         yield job, result
 
 
-def _new_pool(interrupt: Connection, starts: Connection) -> ProcessPoolExecutor:
+def _new_pool(interrupt: Connection, sender: Connection) -> ProcessPoolExecutor:
     spawn = multiprocessing.get_context("spawn")
-    own = interrupt, starts, child_process.own_variables(), child_process.own_paths()
+    own = interrupt, sender, child_process.own_variables(), child_process.own_paths()
     with spawning():  # it starts a process that keeps track of its semaphores
         return ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin_worker, initargs=own)
 
 
 def _begin_worker(
-    interrupt: Connection, starts: Connection, variables: Mapping[str, str | None], paths: Sequence[str]
+    interrupt: Connection, sender: Connection, variables: Mapping[str, str | None], paths: Sequence[str]
 ) -> None:
     """Follow the parent of this worker: run in its environment, be interrupted with it, and end with it.
 
@@ -428,12 +538,13 @@ def _begin_worker(
 
     Args:
         interrupt: Pipe whose other end the parent closes when it is interrupted.
-        starts: Pipe that tells the parent that a worker has started.
+        sender: Pipe that tells the parent that a worker has started, and how far its run has come.
         variables: The user's environment variables, see `child_process`.
         paths: The user's paths of modules.
     """
     _INTERRUPTS.install()
-    starts.send(None)
+    sender.send(_START)
+    _REPORTS.append(sender.send)
     child_process.restore(variables, paths)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -19,44 +19,35 @@ The function's keyword-only parameters are options of this study. `--set` accept
 from __future__ import annotations
 
 import inspect
-import json
-import math
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import docstring_parser
 
-from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.findings import Findings, Table
+from mesa_llm.experiments.runs.experiment import Experiment
 from mesa_llm.experiments.runs.runner import through
-from mesa_llm.experiments.runs.sweep import sweep
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.shared_budget import BUDGET
 from mesa_llm.model.cost_estimate import Cost, CountingAccess
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.quality import Quality, Rate, quality_texts, quality_warning, total_quality
+from mesa_llm.model.quality import Quality, quality_texts, quality_warning
 from mesa_llm.model.scenario import Parameter
 from mesa_llm.registry import find_parts, same_name
 from mesa_llm.text import counted, suggestion
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mesa_llm.charts import Drawn
 
 N_SEEDS = 20
 """Default number of seeds of a study."""
-
-COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
-"""Columns of a sweep that are summed over runs."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +90,11 @@ class StudySetup:
     def limits(self) -> dict[str, Any]:
         """Endpoints, limits and budget, as accepted by `run_jobs`."""
         return {**self.access, "purse": self.purse}
+
+    def experiment(self) -> Experiment:
+        """Return what makes the runs, in the folder of the study."""
+        how = {"llm": self.llm, "seeds": self.seeds, "steps": None, "options": self.options}
+        return Experiment(self.folder, {**self.limits, "workers": self.workers}, how)
 
 
 @dataclass(frozen=True)
@@ -251,95 +247,6 @@ def studies_of(package: str) -> dict[str, Study]:
     return next(iter(found.values()))
 
 
-# -- runs
-
-
-@dataclass
-class StudySweeps:
-    """Runs of a study made as sweeps. Runs already in the folder are not repeated."""
-
-    setup: StudySetup
-    """Settings of the runs."""
-
-    made: list[pd.DataFrame] = field(default_factory=list["pd.DataFrame"])
-    """Tables of the sweeps, with the column `sweep`."""
-
-    n_done: int = 0
-    """Number of runs by this call."""
-
-    _temporary: TemporaryDirectory[str] | None = None
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the logs."""
-        if self.setup.folder is not None:
-            return self.setup.folder
-        if self._temporary is None:
-            self._temporary = TemporaryDirectory(prefix="mesa-llm-study-")
-        return Path(self._temporary.name)
-
-    def sweep(
-        self,
-        name: str,
-        model: type[LLMModel],
-        vary: Mapping[str, Iterable[Any]] | None = None,
-        *,
-        steps: int | None = None,
-        fixed: Mapping[str, Any] | None = None,
-        llm: str | Mapping[str, str] | Sequence[str | Mapping[str, str]] | None = None,
-        designs: Mapping[str, AgentDesign | None] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> pd.DataFrame:
-        """Run a sweep, and return one row per run.
-
-        Args:
-            name: Name of the sweep, and of its folder.
-            model: The model.
-            vary: Parameter → its values.
-            steps: Number of steps; None to run until the model ends.
-            fixed: Parameters of all runs.
-            llm: Language models; None for the setup's.
-            designs: Designs of the agents by name.
-            seeds: The seeds; None for the setup's.
-
-        Raises:
-            BudgetExceeded: If the sweep exceeded the budget.
-            MesaLLMError: If a run failed, or all decisions did.
-        """
-        setup = self.setup
-        done = sweep(
-            model,
-            vary,
-            folder=self.folder / name,
-            steps=steps,
-            seeds=setup.seeds if seeds is None else seeds,
-            llm=setup.llm if llm is None else llm,
-            designs=designs,
-            fixed=fixed,
-            workers=setup.workers,
-            options=setup.options,
-            progress=False,
-            **setup.limits,
-        )
-        done.require_whole(name)
-        self.n_done += done.n_done
-        self.made.append(done.table.assign(sweep=name))
-        return done.table
-
-    def cost(self) -> dict[str, Any]:
-        """Return the totals of all runs: runs, decisions, calls, tokens and dollars."""
-        totals = {name: sum(_total(rows, name) for rows in self.made) for name in COUNTS}
-        tokens = totals.pop("prompt_tokens") + totals.pop("reply_tokens")
-        whole: dict[str, Any] = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
-        whole["quality"] = _quality_of(self.made)
-        return {"runs": sum(map(len, self.made)), "done": self.n_done, "tokens": int(tokens)} | whole | totals
-
-    def close(self) -> None:
-        """Delete the temporary folder, if there is one."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
-
-
 # -- results
 
 
@@ -427,13 +334,3 @@ def _setting_text(value: Any) -> str:
     if are_whole and list(value) == list(range(value[0], value[-1] + 1)):
         return f"{value[0]} to {value[-1]}"
     return ", ".join(map(str, value))
-
-
-def _total(rows: pd.DataFrame, name: str) -> float:
-    return math.fsum(rows[name])
-
-
-def _quality_of(made: Iterable[pd.DataFrame]) -> dict[str, Rate]:
-    """Add up the data quality of all runs of sweeps."""
-    texts = [text for rows in made if "quality" in rows for text in rows["quality"] if isinstance(text, str)]
-    return total_quality(map(json.loads, texts))

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -28,21 +27,30 @@ from mesa import Model
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
-from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
+from mesa_llm.errors import BudgetExceeded, ConfigError
 from mesa_llm.experiments.findings import Arms, Findings, Table, Value, finite, require_measure
+from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.plain import plain_parameters
-from mesa_llm.experiments.runs.run import LAST, NOT_LISTED, Minds, Row, Run, llm_text, unwritten_text
-from mesa_llm.experiments.runs.runner import run_jobs
+from mesa_llm.experiments.runs.run import (
+    LAST,
+    NOT_LISTED,
+    Minds,
+    Row,
+    Run,
+    llm_text,
+    missing_rows,
+    require_whole,
+    unwritten_text,
+)
 from mesa_llm.llm.shared_budget import n_workers_for
 from mesa_llm.model.cost_estimate import CAVEAT, Cost, CostEstimate, estimate_cost
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
-from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.runlog.disk import write_whole
 from mesa_llm.statistics import mean_estimate
-from mesa_llm.text import counted, none_succeeded, suggestion
+from mesa_llm.text import counted, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +83,9 @@ class Preview(Findings):
     estimates: Mapping[str, tuple[int, CostEstimate]]
     """Name of an arm → number of its missing runs, and the estimate of one of them."""
 
+    without_effect: Sequence[str] = ()
+    """A sentence on each factor that changes nothing."""
+
     @property
     def name(self) -> str:
         """Name of the preview."""
@@ -98,7 +109,8 @@ class Preview(Findings):
         dollars = "no known price" if total.dollars is None else f"${total.dollars:.4f} to ${total.max_dollars:.4f}"
         tokens = f"{total.prompt_tokens} tokens read, {total.reply_tokens} to {total.max_reply_tokens} written"
         notes = [f"{counted(n_runs, 'run')} to make: {counted(total.requests, 'call')}, {tokens}, {dollars}."]
-        return [*notes, *([f"No price is known for {', '.join(unpriced)}."] if unpriced else []), CAVEAT]
+        notes += [f"No price is known for {', '.join(unpriced)}."] if unpriced else []
+        return [*notes, *self.without_effect, CAVEAT]
 
     def parts(self) -> list[Table]:
         """Return the cost of each arm, and its prompt."""
@@ -131,37 +143,20 @@ def _prompt_text(estimate: CostEstimate) -> str:
 class Sweep(Findings):
     """The result of a sweep."""
 
-    rows: pd.DataFrame = field(repr=False)
-    """One row per run; see `table`."""
+    runs: Sequence[Run] = field(repr=False)
+    """All runs, made or not."""
 
-    n_runs: int
-    """Number of runs of the whole sweep."""
+    by_log: Mapping[Path, Row] = field(repr=False)
+    """Log of a run that was made → its row."""
 
     n_done: int
     """Number of runs by this call; the others were already in the folder."""
-
-    n_failed: int
-    """Number of runs that ended with an error, given in their rows."""
 
     tokens: int
     """Number of tokens of live replies in the runs of this call."""
 
     dollars: float
     """US dollars for live replies in the runs of this call."""
-
-    error: MesaLLMError | None
-    """Why the sweep stopped early; None if every run was made."""
-
-    series: pd.DataFrame = field(repr=False)
-    """One row per run and step: number of the run's row in `table`, log (empty for light runs), step, and the reporters
-    that were asked for; empty without any.
-    """
-
-    runs: Sequence[Run] = field(repr=False)
-    """All runs, made or not."""
-
-    made: Sequence[Run] = field(repr=False)
-    """Those in the table, in its order."""
 
     access: Mapping[str, Any] = field(repr=False)
     """Endpoints, limits and budget."""
@@ -170,6 +165,39 @@ class Sweep(Findings):
     """Whether nothing was run, so that it shows as its preview."""
 
     _temporary: TemporaryDirectory[str] | None = field(default=None, repr=False)
+
+    @cached_property
+    def made(self) -> Sequence[Run]:
+        """The runs in the table, in its order."""
+        return [run for run in self.runs if run.log in self.by_log]
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """One row per run; see `table`."""
+        return _table([self.by_log[run.log] for run in self.made])
+
+    @cached_property
+    def series(self) -> pd.DataFrame:
+        """One row per run and step: number of the run's row in `table`, log (empty for light runs), step, and the
+        reporters that were asked for; empty without any.
+        """
+        return _series([self.by_log[run.log] for run in self.made])
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs of the whole sweep."""
+        return len(self.runs)
+
+    @property
+    def n_failed(self) -> int:
+        """Number of runs that ended with an error, given in their rows."""
+        return sum(bool(row["error"]) for row in self.by_log.values())
+
+    @property
+    def error(self) -> BudgetExceeded | None:
+        """Why the sweep stopped early; None if every run was made."""
+        spent = [row["error"] for row in self.by_log.values() if row["error_kind"] == "BudgetExceeded"]
+        return BudgetExceeded(spent[0]) if spent else None
 
     @property
     def name(self) -> str:
@@ -189,7 +217,18 @@ class Sweep(Findings):
         made = f"{counted(self.n_runs, 'run')}, {self.n_done} of them new; {self.tokens} tokens, ${self.dollars:.4f}."
         errors = [text for text in self.rows["error"] if text] if self.n_failed else []
         failed = f"{counted(self.n_failed, 'run')} failed. The first one: {errors[0]!s:.300}" if errors else ""
-        return list(filter(None, [made, failed, "" if self.error is None else f"Stopped: {self.error}"]))
+        stopped = "" if self.error is None else f"Stopped: {self.error}"
+        return list(filter(None, [made, failed, stopped, *self.without_effect]))
+
+    @property
+    def without_effect(self) -> list[str]:
+        """A sentence on each factor that changed nothing, by language model."""
+        results: dict[Path, str] = {}
+        for run in self.made:
+            row = self.by_log[run.log]
+            if not row["error"] and (found := run.results_in(row)):
+                results[run.log] = repr((found, row["digest"]))
+        return _without_effect([run for run in self.made if run.log in results], self._factors, results)
 
     @cached_property
     def _factors(self) -> list[str]:
@@ -281,7 +320,9 @@ class Sweep(Findings):
                 is_plain = not issubclass(run.kind, LLMModel)
                 estimate = CostEstimate(0, 0) if is_plain else _estimate(run, access)
                 estimates[arm] = n_missing[arm], estimate
-        return Preview(self.runs[0].kind.__name__, estimates)
+        by_chance = [run for run in self.runs if run.llm in ("rule", "random") and issubclass(run.kind, LLMModel)]
+        idle = _without_effect(by_chance, [name for name in self._factors if name == "persona"], {})
+        return Preview(self.runs[0].kind.__name__, estimates, idle)
 
     def require_whole(self, name: str = "") -> None:
         """Check that every run was made, and that language models decided something.
@@ -291,24 +332,40 @@ class Sweep(Findings):
 
         Raises:
             BudgetExceeded: If the budget ended it.
-            MesaLLMError: If a run failed.
+            MesaLLMError: If a run failed, of the kind of its error.
             AllDecisionsFailed: If all decisions failed.
         """
-        if self.error is not None:
-            raise self.error
-        of = f" of {name}" if name else ""
-        if self.n_failed:
-            first = self.rows.loc[self.rows["error"] != "", "error"].iloc[0]
-            raise MesaLLMError(f"{counted(self.n_failed, 'run')}{of} failed. The first one: {str(first)[:300]}")
-        texts: Any = self.rows.get("quality", ())
-        rates = total_quality(json.loads(text) for text in texts if isinstance(text, str))
-        n_asked = sum(self.rows["decisions"].tolist()) - rates.get("not_asked", Rate(0, 0)).n
-        if 0 < n_asked <= sum(self.rows["failures"].tolist()):
-            raise AllDecisionsFailed(none_succeeded(n_asked, name))
+        require_whole(self.by_log.values(), name)
 
 
 def _estimate(run: Run, access: Access) -> CostEstimate:
     return estimate_cost(cast("type[LLMModel]", run.kind), run.steps, **run.arguments, access=access)
+
+
+def _without_effect(runs: Sequence[Run], factors: Sequence[str], results: Mapping[Path, str]) -> list[str]:
+    """Return a sentence on each factor whose values give the same results, with all else equal, by language model.
+
+    Args:
+        runs: The runs.
+        factors: Names of factors; the language model itself is none here.
+        results: Log of a run → its results; empty: they are known to be the same.
+    """
+    sentences: list[str] = []
+    for name in (name for name in factors if name != "llm"):
+        same: dict[str, list[str]] = {}
+        for llm in dict.fromkeys(llm_text(run.llm) for run in runs):
+            groups: dict[str, list[Run]] = {}
+            for run in (run for run in runs if llm_text(run.llm) == llm):
+                others = {key: value for key, value in _setting(run).items() if key != name}
+                groups.setdefault(repr((others, run.seed)), []).append(run)
+            values = list(dict.fromkeys(str(_setting(run).get(name)) for group in groups.values() for run in group))
+            is_idle = all(len({results.get(run.log) for run in group}) == 1 for group in groups.values())
+            if is_idle and len(values) > 1 and any(len(group) > 1 for group in groups.values()):
+                same.setdefault(", ".join(values), []).append(llm)
+        for values, llms in same.items():
+            by = f" with {' and '.join(llms)}" if issubclass(runs[0].kind, LLMModel) else ""
+            sentences.append(f"{name} changes nothing{by}: the runs of {values} are the same.")
+    return sentences
 
 
 def _setting(run: Run) -> dict[str, Any]:
@@ -330,10 +387,11 @@ def sweep(
     folder: str | Path | None = None,
     fixed: Mapping[str, Any] | None = None,
     dry_run: bool = False,
-    progress: bool | None = None,
+    progress: bool | RunBar | None = None,
     on: Literal["processes", "threads", "ray"] | Executor = "processes",
     workers: int | None = None,
     options: Mapping[str, Any] | None = None,
+    logs: bool | None = None,
     series: Iterable[str] = (),
     on_run: Callable[[Mapping[str, Any]], object] = lambda row: None,
     **access: Any,
@@ -359,13 +417,15 @@ def sweep(
         fixed: Parameters that are the same in all runs.
         dry_run: Whether to run nothing, and show one prompt of each arm and what the runs would cost.
         progress: Whether to show a bar with decisions, failures, dollars and time left; None: on terminals and in
-            notebooks.
+            notebooks. Or the bar of a larger experiment.
         on: `processes`; `threads` of this process, which suit language models called over a network; `ray`, on the
             cluster of `RAY_ADDRESS` or on this machine; or your own executor, such as Dask's `Client.get_executor()`,
             with its number of workers as `workers`.
         workers: Number of concurrent runs, each with a share of the limits; None for one per core as far as the limits
             can be divided. With 1, runs are made in this process, as are those of a notebook's own classes.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
+        logs: Whether runs by rule keep logs; None: with a folder. Without, they keep them only where a language model
+            is asked or results are read from the log, or if the folder has some.
         series: Reporters of the model's data collector whose values in each step are kept, in `Sweep.series`.
         on_run: Called with the row of each new run as it ends.
         **access: Endpoints, limits and budget shared by all runs, see `Access`. Several sweeps may share a `purse`.
@@ -386,11 +446,14 @@ def sweep(
         raise ConfigError(f"out={str(out)!r} and folder={str(folder)!r} are one folder; give it once, as out=")
     _require_minds(model, personas=personas, designs=designs, options=options, llm=None if llm == "rule" else llm)
     chosen = folder if out is None else out
+    keeps_logs = chosen is not None if logs is None else logs
     temporary = TemporaryDirectory(prefix="mesa-llm-sweep-") if chosen is None else None
     place = Path(temporary.name if chosen is None and temporary else str(chosen)).resolve()
     points = _points(model, {} if vary is None else vary, fixed or {}, _seeds(seeds))
     minds = _designs(personas, designs)
-    runs = list(_runs(model, points, _each(llm), minds, steps, place, options or {}, tuple(series)))
+    runs = list(
+        _runs(model, points, _each(llm), minds, steps, place, options or {}, tuple(series), keeps_logs=keeps_logs)
+    )
     _require_different(runs)
     Access(**access).close()  # checks the options
     rows = {run.log: row for run in runs if (row := run.row()) is not None}
@@ -399,60 +462,28 @@ def sweep(
         workers = 1  # a notebook's own class, or a language model that is an object
     is_here = on == "threads" or (on == "processes" and n_workers_for(workers, len(missing), access) == 1)
     _require_importable(model, runs, is_here=is_here)
-    new_rows: list[Row] = []
-    stop: MesaLLMError | None = None
     if not dry_run:
         try:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(unwritten_text(place, error)) from error
-    with (
-        _bar(len(runs), len(rows), progress if missing else False) as note,
-        closing(run_jobs(missing, access, on=on, workers=workers)) as made,
-    ):
+    new_rows: list[Row] = []
+    own_bar = RunBar(progress if missing else False) if not isinstance(progress, RunBar) else nullcontext(progress)
+    with own_bar as bar, closing(missing_rows(runs, rows, bar=bar, on=on, workers=workers, **access)) as made:
         try:
-            for run, row in made:
-                rows[run.log] = row
+            for _, row in made if missing else ():
                 new_rows.append(row)
-                note(row)
                 on_run(row)
-                if row["error_kind"] == "BudgetExceeded":
-                    stop = BudgetExceeded(row["error"])
-                    break
         finally:
-            kept = [run for run in runs if run.log in rows]
-            table = _table([rows[run.log] for run in kept])
+            found = Sweep(runs, rows, len(new_rows), *_live(new_rows), access, dry_run, temporary)
             if not dry_run:
-                _write_table(table, place)
-    n_failed = sum(bool(row["error"]) for row in rows.values())
-    tokens, dollars = (sum(row[name] for row in new_rows) for name in ("tokens_now", "dollars_now"))
-    of_steps = _series([rows[run.log] for run in kept])
-    counts = len(runs), len(new_rows), n_failed, tokens, dollars
-    return Sweep(table, *counts, stop, of_steps, runs, kept, access, dry_run, temporary)
+                _write_table(found.rows, place)
+    return found
 
 
-@contextmanager
-def _bar(n_runs: int, n_before: int, progress: bool | None) -> Generator[Callable[[Row], None]]:
-    """Yield a function that advances a bar by a run: decisions, failures, dollars, and the time that is left."""
-    from tqdm.auto import tqdm  # in a notebook, it imports widgets
-
-    totals = {"decisions": 0, "failures": 0, "dollars_now": 0.0}
-    with tqdm(
-        total=n_runs,
-        initial=n_before,
-        unit="run",
-        disable=None if progress is None else not progress,
-        dynamic_ncols=True,
-    ) as bar:
-
-        def note(row: Row) -> None:
-            for name in totals:
-                totals[name] += row[name]
-            decisions, failures, dollars = totals.values()
-            bar.set_postfix_str(f"{decisions:.0f} decisions, {failures:.0f} failed, ${dollars:.4f}", refresh=False)
-            bar.update()
-
-        yield note
+def _live(rows: Sequence[Row]) -> tuple[int, float]:
+    """Return the tokens and the US dollars of live replies in runs."""
+    return sum(row["tokens_now"] for row in rows), sum(row["dollars_now"] for row in rows)
 
 
 def _table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -561,6 +592,8 @@ def _runs(
     folder: Path,
     options: Mapping[str, Any],
     series: tuple[str, ...],
+    *,
+    keeps_logs: bool,
 ) -> Iterator[Run]:
     """Return the runs, in order of their parameters.
 
@@ -570,11 +603,13 @@ def _runs(
     if unknown := sorted(set(options) - OPTIONS):
         raise ConfigError(f"models have no option {unknown[0]!r}; they have {', '.join(sorted(OPTIONS))}")
     local = model if "<locals>" in model.__qualname__ else None
+    keeps_logs |= "light" in options or next(folder.glob("*.sqlite"), None) is not None  # one that was begun with logs
     for point in points:
         for llm, (persona, name, design), seed in itertools.product(llms, designs, point.seeds):
             design_json = {} if design is None else design.to_json()
             setting = (name_of(model), point.parameters, llm, name, design_json, seed)
-            yield Run(*setting, steps, folder, options, series, persona, local)
+            may_be_light = llm == "rule" and not keeps_logs
+            yield Run(*setting, steps, folder, options, series, persona, local, may_be_light=may_be_light)
 
 
 def _require_minds(model: type[Model[Any, Any]], **factors: Any) -> None:

@@ -17,7 +17,7 @@ from scipy import stats
 from mesa_llm import AgentDesign
 from mesa_llm.engine.presentation import PersonaForm, Presentation
 from mesa_llm.experiments.findings import Table, Value, comparison_cells, estimate_cells
-from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup, StudySweeps
+from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm.statistics import compare, correct, mean_estimate
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 
@@ -53,8 +53,8 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
         name: AgentDesign(persona=PERSONA, presentation=Presentation(persona_form=form)) for name, form in FORMS.items()
     }
     fixed = {"guests": 2, "regulars": False, **setup.parameters, "rounds": rounds}
-    with closing(StudySweeps(setup)) as runs:
-        table = runs.sweep("persona_form", DilemmaModel, fixed=fixed, designs=designs)
+    with closing(setup.experiment()) as runs:
+        table = runs.sweep("persona_form", DilemmaModel, fixed=fixed, designs=designs).table
         shares = {
             str(name): [100.0 * share for share in rows[MEASURE]] for name, rows in table.groupby("design", sort=False)
         }

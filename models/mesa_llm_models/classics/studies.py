@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
-import numpy as np
-
 from mesa_llm.experiments.findings import Table
-from mesa_llm.experiments.runs.arms import ArmRun, cost_of
+from mesa_llm.experiments.runs.experiment import cost_of
+from mesa_llm.experiments.runs.run import COUNTS, counts_of
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm_models.classics.charts import twins_figure
 from mesa_llm_models.classics.persona_form import PERSONA_FORM
 from mesa_llm_models.classics.recordings import CLASSICS, Classic, run_twins
-
-NO_COURSE = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,9 @@ class Twins:
             {"step": str(step), **dict(zip(courses, values, strict=True))}
             for step, values in enumerate(zip_longest(*courses.values()))
         ]
-        runs = [ArmRun({}, NO_COURSE, one.engine.decisions, one.usage, one.data_quality()) for one in models.values()]
-        cost = cost_of(runs, time.perf_counter() - start_s)
+        nothing = dict.fromkeys((*COUNTS, "seconds"), 0)  # of the replay, whose replies are recorded
+        cost = cost_of([{**nothing, **counts_of(twin)}, {**counts_of(replay), **nothing}])
+        cost |= {"done": len(models), "seconds": time.perf_counter() - start_s}
         setting = {"seed": classic.run.rng, "language models": list(models), "steps": classic.steps}
         draw = partial(twins_figure, classic.name, twin, replay)
         return StudyFindings(classic.name, self.question, setting, cost, [Table(classic.label, rows)], draw)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from contextlib import closing
 from typing import Annotated, Any, Literal, cast
 
 import pandas as pd
@@ -11,7 +10,8 @@ from pydantic import Field
 
 from mesa_llm import LLMModel
 from mesa_llm.experiments.findings import Table
-from mesa_llm.experiments.runs.arms import ArmJob, ArmRun, Results, cost_of, run_arms
+from mesa_llm.experiments.runs.arms import run_arms
+from mesa_llm.experiments.runs.run import Row, Run
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm_models.discussion.charts import curve_chart
 from mesa_llm_models.discussion.model import DiscussionModel
@@ -47,18 +47,14 @@ TROLLEY = "Who speaks when time is short, and who keeps silent?"
 """Questions of the two studies."""
 
 
-@dataclass(frozen=True)
-class RoomsJob(ArmJob):
+class RoomsRun(Run):
     """A run of several rooms, whose results are the answers and the talk in them."""
 
-    def results_of(self, model: LLMModel) -> Results:
-        """Return the tables of `attitudes` and `talk_table`.
-
-        Args:
-            model: A model that has run.
-        """
+    def results_of(self, model: LLMModel) -> dict[str, Any]:
+        """Return the rows of the tables of `attitudes` and `talk_table`."""
         sessions = cast("DiscussionModel", model).sessions
-        return {"answers": attitudes(sessions), "talk": talk_table(sessions)}
+        tables = {"answers": attitudes(sessions), "talk": talk_table(sessions)}
+        return {name: {column: table[column].tolist() for column in table} for name, table in tables.items()}
 
 
 TOPICS = {"toll": "debate", "guns": "debate_guns", "climate": "debate_climate"}
@@ -79,7 +75,7 @@ def study_debate(
         topic: What is debated: a toll in a town, or, between US parties, checks of who buys a gun, or a tax on carbon.
     """
     runs, cost = _run_rooms(TOPICS[topic], setup, rooms)
-    answers = [one.results["answers"] for one in runs]
+    answers = [pd.DataFrame(row["answers"]) for row in runs]
     points = curve_of(answers)
     moves: Any = drift_of(answers).groupby("party", sort=False)[["first", "last", "moved"]].mean()
     tables = [
@@ -98,20 +94,17 @@ def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10)
         rooms: Number of rooms of each run.
     """
     runs, cost = _run_rooms("trolley", setup, rooms)
-    shares = talk_shares_of([one.results["talk"] for one in runs])
+    shares = talk_shares_of([pd.DataFrame(row["talk"]) for row in runs])
     note = "share: of the messages; spoke: of the times called on; gap_s: seconds from one message to the next."
     return StudyFindings("trolley", TROLLEY, _setting(setup, rooms), cost, [Table("Talk", _rows(shares), note)])
 
 
-def _run_rooms(config: str, setup: StudySetup, rooms: int) -> tuple[list[ArmRun], dict[str, Any]]:
-    start_s = time.perf_counter()
-    arguments = {"llm": setup.llm, **setup.options, **setup.parameters, "config": config, "n_rooms": rooms}
+def _run_rooms(config: str, setup: StudySetup, rooms: int) -> tuple[list[Row], dict[str, Any]]:
+    arms = {"rooms": {**setup.parameters, "config": config, "n_rooms": rooms}}
     steps = MAX_STEPS if setup.steps is None else setup.steps
-    jobs = [
-        RoomsJob(DiscussionModel, config, "rooms", seed, arguments, steps, (), setup.folder) for seed in setup.seeds
-    ]
-    runs = list(run_arms(jobs, setup).values())
-    return runs, cost_of(runs, time.perf_counter() - start_s)
+    with closing(setup.experiment()) as experiment:
+        made = run_arms(experiment, setup, config, DiscussionModel, arms, steps, run=RoomsRun)
+        return [row for _, row in made["rooms"]], experiment.cost()
 
 
 def _setting(setup: StudySetup, rooms: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,16 +14,9 @@ import numpy.typing as npt
 
 from mesa_llm import LLMModel
 from mesa_llm.experiments.findings import Table
-from mesa_llm.experiments.runs.arms import (
-    ArmFindings,
-    ArmJob,
-    Band,
-    arm_findings,
-    cost_of,
-    estimates,
-    line_of,
-    run_arms,
-)
+from mesa_llm.experiments.runs.arms import ArmFindings, Band, arm_findings, estimates, line_of, run_arms
+from mesa_llm.experiments.runs.experiment import cost_of
+from mesa_llm.experiments.runs.run import Run
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.population import read_users
 from mesa_llm.statistics import Estimate, mean_intervals
@@ -63,21 +56,13 @@ FIT = "Which parameters of the spreading twin fit half of OASIS's topics?"
 """Research questions."""
 
 
-@dataclass(frozen=True)
-class SpreadingJob(ArmJob):
-    """A run of the spreading twin, which returns its curves by minute."""
+class SpreadingRun(Run):
+    """A run of the spreading twin, whose results are its curves by minute."""
 
-    n_minutes: int = 0
-    """Number of minutes to compare, including minute 0."""
-
-    def course_of(self, model: LLMModel) -> FloatArray:
-        """Return the curves, shape `(curves, minutes)`.
-
-        Args:
-            model: A model that has run.
-        """
-        curves = cast("SpreadingModel", model).curves().until(self.n_minutes)
-        return np.array([getattr(curves, name) for name in CURVES], dtype=np.float64)
+    def results_of(self, model: LLMModel) -> dict[str, list[float]]:
+        """Return the curves: name → value by minute."""
+        curves = cast("SpreadingModel", model).curves()
+        return {name: np.asarray(getattr(curves, name), dtype=np.float64).tolist() for name in CURVES}
 
 
 def study_spreading(setup: StudySetup, *, data: Path | None = None) -> ArmFindings:
@@ -88,14 +73,13 @@ def study_spreading(setup: StudySetup, *, data: Path | None = None) -> ArmFindin
         data: Folder with OASIS's files, of one topic or more: each is a file of users and one of real curves. Without
             it, nothing is compared.
     """
-    start_s = time.perf_counter()
     n_steps, n_minutes = lengths(setup)
     spreads = [] if data is None else read_spreads(data, n_minutes)
     topics = [] if data is None else topics_in(data)
     arms: dict[str, dict[str, Any]] = {"twin": {}} if len(spreads) < 2 else {}
     for one in spreads:
         arms |= topic_arms(one, topics, setup.parameters.get("n_agents"), is_only=len(spreads) == 1)
-    runs, cost = spreading_runs(setup, arms, n_steps, n_minutes, start_s)
+    runs, cost = spreading_runs(setup, arms, n_steps, n_minutes)
     outcomes = dict[str, Estimate]()
     if len(spreads) < 2:
         lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
@@ -129,7 +113,7 @@ def topics_in(data: Path) -> list[Topic]:
 
 
 def spreading_runs(
-    setup: StudySetup, arms: Mapping[str, Mapping[str, Any]], n_steps: int, n_minutes: int, start_s: float
+    setup: StudySetup, arms: Mapping[str, Mapping[str, Any]], n_steps: int, n_minutes: int
 ) -> tuple[dict[str, list[SpreadCurves]], dict[str, Any]]:
     """Spread a post in each arm with each seed.
 
@@ -138,22 +122,18 @@ def spreading_runs(
         arms: Arm → its parameters.
         n_steps: Number of steps.
         n_minutes: Number of minutes to compare, including minute 0.
-        start_s: Time at which the study began, in seconds of `time.perf_counter`.
 
     Returns:
         Arm → its curves, one per seed; and the cost of all runs.
     """
-    common = {"llm": setup.llm, **setup.options, **setup.parameters}
-    jobs = [
-        SpreadingJob(
-            SpreadingModel, "spreading", arm, seed, {**common, **own}, n_steps, CURVES, setup.folder, n_minutes
-        )
-        for arm, own in arms.items()
-        for seed in setup.seeds
-    ]
-    made = run_arms(jobs, setup)
-    runs = {arm: [SpreadCurves(*made[arm, seed].course) for seed in setup.seeds] for arm in arms}
-    return runs, cost_of(list(made.values()), time.perf_counter() - start_s)
+    whole = {arm: {**setup.parameters, **own} for arm, own in arms.items()}
+    with closing(setup.experiment()) as experiment:
+        made = run_arms(experiment, setup, "spreading", SpreadingModel, whole, n_steps, run=SpreadingRun)
+        curves = {
+            arm: [SpreadCurves(*(np.array(row[name]) for name in CURVES)).until(n_minutes) for _, row in runs]
+            for arm, runs in made.items()
+        }
+        return curves, experiment.cost()
 
 
 def real_arm(spread: RealSpread, topics: Sequence[Topic], n_agents: int | None) -> dict[str, Any]:
@@ -243,7 +223,8 @@ def study_fit(setup: StudySetup, *, data: Path) -> StudyFindings:
     start_s = time.perf_counter()
     training, _ = split_topics(read_topics(data / TOPICS_FILE))
     rows = [{"parameter": name, "value": float(one)} for name, one in provenance(training, fit(training)).items()]
-    return StudyFindings("fit", FIT, {}, cost_of([], time.perf_counter() - start_s), [Table("Fit", rows)])
+    cost = cost_of([]) | {"seconds": time.perf_counter() - start_s}
+    return StudyFindings("fit", FIT, {}, cost, [Table("Fit", rows)])
 
 
 def curve_bands(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -290,12 +289,11 @@ def study_ablations(setup: StudySetup, *, data: Path | None = None) -> ArmFindin
     """
     if data is None:
         return ABLATIONS.run(setup)
-    start_s = time.perf_counter()
     n_steps, n_minutes = lengths(setup)
     spreads, topics = read_spreads(data, n_minutes), topics_in(data)
     real_arms = {one.name: real_arm(one, topics, setup.parameters.get("n_agents")) for one in spreads}
     arms = {f"{part}, {name}": {**real, **own} for part, own in TOPIC_ARMS.items() for name, real in real_arms.items()}
-    runs, cost = spreading_runs(setup, arms, n_steps, n_minutes, start_s)
+    runs, cost = spreading_runs(setup, arms, n_steps, n_minutes)
     rows = [topic_row(one, {part: runs[f"{part}, {one.name}"] for part in TOPIC_ARMS}) for one in spreads]
     bands = {
         name: {

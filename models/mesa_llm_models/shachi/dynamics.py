@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels, shade_of
 from mesa_llm.experiments.findings import Table, Value, estimate_cells
-from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.statistics import COVERAGE, Column, mean_estimate, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm_models.auction_arena.model import AuctionArena
@@ -82,9 +82,9 @@ def study_prices(setup: StudySetup) -> StudyFindings:
     Args:
         setup: Settings of the runs, by default 50 traders and ten days; a run ends when the exchange closes.
     """
-    runs, own = StudySweeps(setup), {**PRICES_SETTING, **setup.parameters}
+    runs, own = setup.experiment(), {**PRICES_SETTING, **setup.parameters}
     try:
-        rows = runs.sweep("prices", PricesModel, fixed=own, steps=setup.steps)
+        rows = runs.sweep("prices", PricesModel, fixed=own, steps=setup.steps).table
     finally:
         runs.close()
     paths: list[dict[Stock, list[float]]] = list(rows["paths"])
@@ -188,9 +188,9 @@ def study_priorities(setup: StudySetup) -> StudyFindings:
     Args:
         setup: Settings of the runs; by default a run ends with the last lot.
     """
-    runs, own = StudySweeps(setup), {**PRIORITIES_SETTING, **setup.parameters}
+    runs, own = setup.experiment(), {**PRIORITIES_SETTING, **setup.parameters}
     try:
-        rows = runs.sweep("priorities", PrioritiesModel, fixed=own, steps=setup.steps)
+        rows = runs.sweep("priorities", PrioritiesModel, fixed=own, steps=setup.steps).table
     finally:
         runs.close()
     heat = mean_heat(rows)

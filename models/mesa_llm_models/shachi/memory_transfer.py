@@ -22,7 +22,8 @@ from pydantic import Field
 from mesa_llm import LLMModel
 from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
-from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
+from mesa_llm.experiments.runs.experiment import Experiment
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.memory import SavedMemories, saved_memories
 from mesa_llm.statistics import MIN_RUNS, Comparison, compare, correct, mean_estimate
 from mesa_llm_models.cognitive_biases.scores import BIASES
@@ -98,14 +99,14 @@ def study_memory(
         people: Number of agents of each source; None for the paper's 111 and 100.
         months: Number of months in the economy; None for the paper's 240.
     """
-    runs = StudySweeps(setup)
+    runs = setup.experiment()
     own = {"n_agents": 5, "n_tests": 2, **setup.parameters} | ({} if setup.steps is None else {"n_tests": setup.steps})
     try:
-        lives = {name: _lives_of(runs, name, people, months) for name in SOURCES}
+        lives = {name: _lives_of(runs, setup, name, people, months) for name in SOURCES}
         tables = []
         for source, other in OTHER.items():
             files = {"lives": lives[source], "other_lives": lives[other]}
-            rows = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
+            rows = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files}).table
             tables.append(scores_table(rows).assign(source=source))
     finally:
         runs.close()
@@ -122,7 +123,7 @@ def study_memory(
     )
 
 
-def _lives_of(runs: StudySweeps, name: str, people: int | None, months: int | None) -> str:
+def _lives_of(runs: Experiment, setup: StudySetup, name: str, people: int | None, months: int | None) -> str:
     """Run a source with the first seed, and write its agents' memories to a file of the study.
 
     Returns:
@@ -134,11 +135,11 @@ def _lives_of(runs: StudySweeps, name: str, people: int | None, months: int | No
     steps = source.steps if not is_economy or months is None else months
     fixed = {**source.parameters, "n_agents": source.n_agents if people is None else people}
     sweep = f"life {name}"
-    rows = runs.sweep(sweep, source.model, fixed=fixed, steps=steps, seeds=runs.setup.seeds[:1])
+    rows = runs.sweep(sweep, source.model, fixed=fixed, steps=steps, seeds=setup.seeds[:1]).table
     (row,) = rows.to_dict("records")
-    lives = lives_in(source.model, runs.folder / sweep / row["log"], row["seed"], steps, runs.setup, fixed)
+    lives = lives_in(source.model, runs.place / sweep / row["log"], row["seed"], steps, setup, fixed)
     digest = hashlib.sha256(lives.text().encode()).hexdigest()[:12]
-    path = runs.folder / f"lives {name} {digest}.json"
+    path = runs.place / f"lives {name} {digest}.json"
     lives.write(path)
     return f"../{path.name}"
 

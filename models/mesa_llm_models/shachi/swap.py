@@ -20,7 +20,7 @@ from scipy import stats
 
 from mesa_llm.charts import COLOURS, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, estimate_cells
-from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.statistics import (
     COVERAGE,
     Column,
@@ -147,12 +147,13 @@ def study_swap(setup: StudySetup) -> StudyFindings:
     policies = [str(setup.parameters["policy"])] if "policy" in setup.parameters else list(BASELINES)
     own = {name: value for name, value in setup.parameters.items() if name != "policy"}
     models = backends_of(setup.llm)
-    runs = StudySweeps(setup)
+    runs = setup.experiment()
     try:
-        rules = runs.sweep("swap", SwapModel, {"policy": policies}, llm="rule", fixed={**BARE, **own}, steps=months)
+        how: dict[str, Any] = {"fixed": {**BARE, **own}, "steps": months}
+        rules = runs.sweep("swap", SwapModel, {"policy": policies}, llm="rule", **how).table
         tables = [rules.assign(backend="rule: " + rules["policy"])]
         if models:
-            found = runs.sweep("swap", SwapModel, llm=models, fixed={**BARE, **own}, steps=months)
+            found = runs.sweep("swap", SwapModel, llm=models, **how).table
             tables.append(found.assign(backend=found["llm"]))
     finally:
         runs.close()

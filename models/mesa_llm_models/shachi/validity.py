@@ -24,7 +24,7 @@ from pydantic import Field
 from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLMOptions, Observation, ToolCall
 from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
-from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import compare, correct, mean_estimate
@@ -300,11 +300,11 @@ def study_validity(
         )
     around = {} if real is None or event is None else RealSeries.read(real).around(event, day - 1, days - day + 1)
     own = {name: value for name, value in setup.parameters.items() if name != "shock_day"}
-    runs = StudySweeps(setup)
+    runs = setup.experiment()
     try:
         rows = runs.sweep(
             "validity", ShockModel, {"shock_day": [0, day]}, fixed=own, steps=setup.steps, designs=COMPONENTS
-        )
+        ).table
     finally:
         runs.close()
     reactions = Reactions(rows, day, STOCKS if stock == "both" else (stock,), around)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
-from mesa_llm.experiments.runs.study import StudyFindings, StudySetup, StudySweeps
+from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.statistics import Comparison, compare, correct, mean_estimate, ratio_estimate
 from mesa_llm.statistics.comparisons import N_PERMUTATIONS, SEED
 from mesa_llm.text import counted
@@ -73,13 +73,13 @@ def study_worlds(setup: StudySetup) -> StudyFindings:
     Args:
         setup: Settings of the runs; by default a run ends when the exchange closes.
     """
-    runs = StudySweeps(setup)
+    runs = setup.experiment()
     couplings = [CONTROL, *(arm for arm in ARMS if arm != "other topic")]
     own = {name: value for name, value in setup.parameters.items() if name not in ("post", "coupling")}
     posts = [setup.parameters.get("post", POST), OTHER_POST]
     try:
         rows, other = (
-            runs.sweep(name, TwoWorldsModel, {"coupling": arms, "post": [post]}, fixed=own, steps=setup.steps)
+            runs.sweep(name, TwoWorldsModel, {"coupling": arms, "post": [post]}, fixed=own, steps=setup.steps).table
             for name, arms, post in zip(("worlds", "other topic"), (couplings, ["shared"]), posts, strict=True)
         )
     finally:
