@@ -59,7 +59,7 @@ def test_every_link_of_a_page_is_alive_on_a_code_host(file, docs) -> None:
 @pytest.mark.parametrize(
     ("target", "page"),
     [
-        ("../mesa_llm/statistics.py", "reference/statistics.md"),
+        ("../mesa_llm/registry.py", "reference/registry.md"),
         ("../mesa_llm/experiments/calibration/calibration.py", "reference/experiments.calibration.calibration.md"),
         ("../mesa_llm/space", "reference/space.md"),
         ("../models/mesa_llm_models/oasis/README.md#studies", "models/oasis.md#studies"),
