@@ -13,13 +13,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from multiprocessing import connection, context, get_context
+from multiprocessing import connection, get_context
+from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.processes import fork_from_here
+from tests.processes import CONTEXT, fork_from_here
 
 INDEX_BYTES = 2
 POLL_S = 1.0
@@ -70,7 +71,10 @@ class Worker:
             self.process.kill()
 
 
-class Forked(context.ForkServerProcess):
+FORKED: Any = CONTEXT.Process  # where processes can be forked
+
+
+class Forked(FORKED):
     """A process of `multiprocessing` that library and tests start to be a new one: it need not import everything."""
 
     def start(self) -> None:
@@ -158,7 +162,7 @@ def work(config: pytest.Config, files: Sequence[list[pytest.Item]], order: int, 
     """Run tests in this process, until none is left."""
     warnings.filterwarnings("ignore", ".* is multi-threaded")
     fork_from_here()
-    context.SpawnContext.Process = Forked  # type: ignore[assignment]
+    SpawnContext.Process = Forked  # type: ignore[assignment,misc]
     manager: Any = config.pluginmanager
     captured = manager.getplugin("capturemanager")  # its files are those of the parent
     captured.stop_global_capturing()
