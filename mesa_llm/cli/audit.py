@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from tqdm import tqdm
 
 from mesa_llm.cli.arguments import design_in, llms_in
 from mesa_llm.cli.command import command, model_named, say
@@ -140,13 +139,8 @@ def audit_claims(
             cost, unpriced, llm=setup.llm, n_seeds=len(setup.seeds), is_batch=options.batch, as_json=as_json
         )
         return
-    with tqdm(unit="run", disable=as_json or None, dynamic_ncols=True) as bar:
-
-        def on_run(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        verdicts = run_setup(setup, on_run=on_run, awareness=not no_awareness, on=on, workers=workers, **options.access)
+    how: dict[str, Any] = {"on": on, "workers": workers, "progress": False if as_json else None}
+    verdicts = run_setup(setup, awareness=not no_awareness, **how, **options.access)
     verdicts.write(out)
     if as_json:
         say(json.dumps({**verdicts.summary(), "page": str(out / PAGE)}, default=str))

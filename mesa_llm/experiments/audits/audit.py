@@ -37,7 +37,8 @@ from mesa_llm.experiments.audits.findings import Audit, ClaimFindings, ControlRo
 from mesa_llm.experiments.audits.probes import Awareness, AwarenessJob, awareness_of, changed_decisions
 from mesa_llm.experiments.audits.verdict import shown, stability, t_interval, variance_shares
 from mesa_llm.experiments.people.comparison import PeopleComparison, compare_with
-from mesa_llm.experiments.runs.run import NOT_LISTED, Run
+from mesa_llm.experiments.runs.bar import RunBar
+from mesa_llm.experiments.runs.run import NOT_LISTED, Row, Run, missing_rows
 from mesa_llm.experiments.runs.runner import run_jobs, through
 from mesa_llm.model.cost_estimate import Cost, CountingAccess
 from mesa_llm.model.identity import name_of
@@ -189,6 +190,7 @@ def run_setup(
     on: str = "processes",
     workers: int | None = 1,
     on_run: Callable[[int, int], object] = lambda done, total: None,
+    progress: bool | None = False,
     **access: Any,
 ) -> Audit:
     """Make the runs of an audit that has been planned, and judge its claims.
@@ -199,6 +201,8 @@ def run_setup(
         on: As for `audit`.
         workers: As for `audit`.
         on_run: As for `audit`.
+        progress: Whether to show a bar with decisions, failures, dollars and time left; None: on terminals and in
+            notebooks.
         **access: As for `audit`.
 
     Raises:
@@ -207,7 +211,8 @@ def run_setup(
         MesaLLMError: If a run failed.
     """
     start_s = clock.perf_counter()
-    rows = _run(setup, access, on, workers, on_run)
+    with RunBar(progress) as bar:
+        rows = _run(setup, access, on, workers, on_run, bar)
     _write_table(rows.values(), setup.folder)
     answers = _ask_aside(setup, access, on, workers) if awareness and setup.llm not in WITHOUT_LLM else []
     return _findings(setup, rows, answers, clock.perf_counter() - start_s)
@@ -328,15 +333,20 @@ def missing_files(setup: AuditSetup) -> list[Path]:
 
 
 def _run(
-    setup: AuditSetup, access: Mapping[str, Any], on: str, workers: int | None, on_run: Callable[[int, int], object]
-) -> dict[Path, Mapping[str, Any]]:
+    setup: AuditSetup,
+    access: Mapping[str, Any],
+    on: str,
+    workers: int | None,
+    on_run: Callable[[int, int], object],
+    bar: RunBar,
+) -> dict[Path, Row]:
     """Make the missing runs, and return the rows of all by the paths of their logs."""
     jobs = _jobs(setup)
-    rows: dict[Path, Mapping[str, Any]] = {job.log: row for job in jobs if (row := job.row()) is not None}
-    missing = [job for job in jobs if job.log not in rows]
+    rows: dict[Path, Row] = {job.log: row for job in jobs if (row := job.row()) is not None}
     (setup.folder / "logs").mkdir(parents=True, exist_ok=True)
     on_run(len(rows), len(jobs))
-    with closing(run_jobs(missing, access, on=on, workers=workers)) as results:
+    made = missing_rows(jobs, rows, bar=bar, on=on, workers=workers, **access)
+    with closing(made) as results:
         for job, row in results:
             if row["error_kind"] == "BudgetExceeded":
                 raise BudgetExceeded(row["error"])
@@ -344,7 +354,6 @@ def _run(
                 raise Stopped(row["error"])
             if row["error"] and job.llm not in WITHOUT_LLM:
                 raise MesaLLMError(f"the run {job.log.name} failed: {str(row['error'])[:300]}")
-            rows[job.log] = row
             on_run(len(rows), len(jobs))
     return rows
 
