@@ -2,6 +2,7 @@
 
 from .chart import Chart as Chart
 from .chart import ChartSeries as ChartSeries
+from .chart import limits_of as limits_of
 from .chart import literal as literal
 from .chart import marker as marker
 from .palette import COLOURS as COLOURS

@@ -433,6 +433,18 @@ def marker(values: Sequence[Any]) -> str:
     return "o" if len(values) <= FEW else ""
 
 
+def limits_of(series: Iterable[ChartSeries]) -> dict[str, Any]:
+    """Return `low` and `high` of a chart whose differences count and not its distance from zero.
+
+    Args:
+        series: Its series.
+    """
+    ends = [end for each in series for end in each.ends]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return {"low": low - room, "high": high + room}
+
+
 def _finite(values: Iterable[float | None]) -> list[float | None]:
     return [None if value is None or not math.isfinite(value) else float(value) for value in values]
 

@@ -55,8 +55,7 @@ class Panels:
         from mesa_llm.charts.style import Figure, headline, tidy  # Matplotlib takes a second to import
 
         rows = list(itertools.batched(self.charts, self.columns))
-        flat = 0.65 if self.columns == 1 else 1.0  # wide charts need no height
-        heights = [max(flat * _height(one) if _is_flat(one) else _height(one) for one in row) for row in rows]
+        heights = [max(_height(one, is_wide=len(row) == 1 < len(self.charts)) for one in row) for row in rows]
         width = 8.0 if self.columns == 1 else INCHES * max(2, *map(len, rows))
         figure = Figure(figsize=(width, sum(heights) + 0.4), layout="constrained")
         n_columns = math.lcm(*map(len, rows))
@@ -70,12 +69,12 @@ class Panels:
                 tidy(axes)
                 chart.draw(axes)
                 plots.append(axes)
-        keys = [_key_of(axes) for axes in plots]
-        if len(plots) > 1 and keys[0] and all(key.keys() == keys[0].keys() for key in keys):
+        keys = [_key_of(one) for one in self.charts]
+        if len(plots) > 1 and keys[0] and all(key == keys[0] for key in keys):
             for axes in plots:
                 axes.get_legend().remove()
             look: dict[str, Any] = {"ncols": min(4, len(keys[0])), "frameon": False, "fontsize": 9}
-            figure.legend(keys[0].values(), keys[0], loc="outside lower center", **look)
+            figure.legend(*plots[0].get_legend_handles_labels(), loc="outside lower center", **look)
         if self.title:
             headline(figure, literal(self.title))
         return figure
@@ -101,17 +100,14 @@ def data_url(drawn: Drawn) -> str:
     return f"data:image/svg+xml;base64,{b64encode(picture_of(drawn.figure(), 'svg')).decode()}"
 
 
-def _is_flat(drawn: Chart | SpaceScene) -> bool:
-    return isinstance(drawn, Chart) and not drawn.is_horizontal
-
-
-def _height(drawn: Chart | SpaceScene) -> float:
+def _height(drawn: Chart | SpaceScene, *, is_wide: bool) -> float:
+    """Return the height of a panel in inches; a wide one needs less of it."""
     if isinstance(drawn, Chart):
-        return drawn.height
-    return 0.6 + INCHES * min(drawn.height / drawn.width, 1.3)
+        return drawn.height if drawn.is_horizontal or not is_wide else 0.65 * drawn.height
+    return 0.8 + 0.8 * INCHES * min(drawn.height / drawn.width, 1.3)
 
 
-def _key_of(axes: Any) -> dict[str, Any]:
-    """Return the legend of a plot: text → what stands for it."""
-    handles, texts = axes.get_legend_handles_labels()
-    return dict(zip(texts, handles, strict=True)) if axes.get_legend() is not None else {}
+def _key_of(drawn: Chart | SpaceScene) -> list[tuple[str, str]]:
+    """Return the names and the colours of the legend of a chart; those of scenes are their own."""
+    series = drawn.coloured().series if isinstance(drawn, Chart) else ()
+    return [(each.name, each.colour) for each in series if each.name and each.kind != "cell"]

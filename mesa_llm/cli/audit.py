@@ -143,7 +143,7 @@ def audit_claims(
     verdicts = run_setup(setup, awareness=not no_awareness, **how, **options.access)
     verdicts.write(out)
     if as_json:
-        say(json.dumps({**verdicts.summary(), "page": str(out / PAGE)}, default=str))
+        say(json.dumps({**verdicts.to_json(), "page": str(out / PAGE)}, default=str))
     else:
         say(verdicts.text())
         say(f"\nPage: {out / PAGE}\nMethods paragraph: {out / METHODS}")

@@ -344,7 +344,7 @@ def _write(benchmark: Benchmark, report: BenchmarkReport | Cross, folder: Path, 
     page = folder / f"{benchmark.file}.html"
     try:
         page.with_suffix(".json").write_text(figures + "\n", encoding="utf-8")
-        page.write_text(benchmark.page(report), encoding="utf-8")
+        page.write_text(report.page(), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{str(page)!r}: cannot write the report: {error.strerror}") from error
     if as_json:

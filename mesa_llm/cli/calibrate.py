@@ -103,7 +103,7 @@ def calibrate(
         **options.access,
     )
     if as_json:
-        say(json.dumps(found.summary() | {"out": str(out)}))
+        say(json.dumps(found.to_json() | {"out": str(out)}))
         return
     say(found.text())
     say(runs_text(found, f"{out / calibration.RESULTS}, {out / calibration.DRAWS}"))

@@ -97,7 +97,7 @@ def people(
             found.table.map(spreadsheet_cell).to_csv(csv, index=False, lineterminator="\n")
         except OSError as error:
             raise ConfigError(f"--csv {csv}: cannot be written: {error.strerror}") from error
-    say(json.dumps(found.summary()) if as_json else found.text())
+    say(json.dumps(found.to_json()) if as_json else found.text())
 
 
 def _scales(typed: Sequence[str]) -> dict[str, tuple[float, float]]:

@@ -105,11 +105,11 @@ def analyse_sensitivity(
     )
     if plot is not None:
         try:
-            found.draw().savefig(plot)
+            found.draw().figure().savefig(plot)
         except OSError as error:
             raise ConfigError(f"--plot {plot}: it cannot be written: {error.strerror}") from error
     if as_json:
-        say(json.dumps(found.summary() | {"out": str(out)}))
+        say(json.dumps(found.to_json() | {"out": str(out)}))
         return
     say(found.text())
     say(runs_text(found, ", ".join(map(str, (out / sensitivity.TABLE, *([] if plot is None else [plot]))))))

@@ -92,7 +92,7 @@ def study(
         print_cost_of_seeds(*estimate_study(chosen, setup, **own), **how, as_json=as_json)
         return
     findings = chosen.run(setup, **own)
-    summary: dict[str, Any] = findings.summary()
+    summary: dict[str, Any] = findings.to_json()
     try:
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)

@@ -10,25 +10,30 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import jinja2
 from markupsafe import Markup
 
+from mesa_llm.charts.chart import Chart, ChartSeries, limits_of
+from mesa_llm.charts.palette import COLOURS
 from mesa_llm.charts.panels import data_url
 from mesa_llm.errors import ConfigError
-from mesa_llm.statistics import Comparison, Estimate, compare, correct
+from mesa_llm.statistics import Comparison, Estimate, compare, correct, mean_estimate
 from mesa_llm.text import figure_text, suggestion, table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from mesa_llm.charts import Drawn
 
 MIN_RUNS = 4
 """Minimum number of runs, or of pairs of runs, of which an interval is given."""
+
+NO_PICKS: Mapping[str, int] = MappingProxyType({})
+"""Runs that a click opens on a saved page: none."""
 
 type Value = str | float | None
 """A cell of a table."""
@@ -50,6 +55,12 @@ class Table:
     note: str = ""
     """Meaning of its columns."""
 
+    is_folded: bool = False
+    """Whether pages show it only when it is opened."""
+
+    max_lines: int | None = None
+    """Maximum number of rows in texts; None: all, 0: only pages have the table."""
+
     @property
     def head(self) -> list[str]:
         """Names of the columns."""
@@ -66,8 +77,41 @@ class Table:
         return pd.DataFrame(list(self.rows), columns=self.head)
 
     def lines(self) -> list[str]:
-        """Return the table as lines of text: its title, then its rows."""
-        return [self.title, *table(self.head, self.cells())]
+        """Return the table as lines of text: its title, its rows, and what they mean."""
+        if self.max_lines == 0:
+            return []
+        cells = self.cells()
+        shown = cells[: self.max_lines]
+        more = f"and {len(cells) - len(shown)} more: see the page, or --json" if len(shown) < len(cells) else ""
+        rows = table(self.head, shown) if cells else ["nothing"]
+        return list(filter(None, [self.title, *rows, more, self.note]))
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of findings."""
+
+    title: str = ""
+    """Its title; empty: its tables have theirs."""
+
+    sentences: Sequence[str] = ()
+    """What it says, before charts and tables."""
+
+    charts: Sequence[Drawn] = ()
+    """Its charts."""
+
+    tables: Sequence[Table] = ()
+    """Its tables."""
+
+    notes: Sequence[str] = ()
+    """What has to be said of them."""
+
+    def text(self) -> str:
+        """Return it as text for a terminal."""
+        head = [*filter(None, [self.title]), *self.sentences]
+        tables = [[line for line in one.lines() if line != self.title] for one in self.tables]
+        blocks = [head, *tables, list(self.notes)]
+        return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
 class Findings:
@@ -91,9 +135,22 @@ class Findings:
         """What a reader has to know before the tables: setting, cost, data quality."""
         return []
 
+    @property
+    def faults(self) -> list[str]:
+        """What went wrong, one per line."""
+        return []
+
     def parts(self) -> Sequence[Table]:
         """Return its tables, the main one first."""
         raise NotImplementedError
+
+    def charts(self) -> Sequence[Drawn]:
+        """Return its charts."""
+        return []
+
+    def sections(self) -> Sequence[Section]:
+        """Return all that a page and a text have below the lead."""
+        return [Section(charts=self.charts(), tables=self.parts())]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -138,7 +195,7 @@ class Findings:
         columns = ["first", "second", "difference", "low", "high", "effect", "p", "adjusted p", "n", "unit"]
         return pd.DataFrame(rows, columns=columns)
 
-    def chart(self, measure: str) -> Figure:
+    def chart(self, measure: str) -> Drawn:
         """Draw a measure of each arm: its runs, and their mean with a 95 % interval from `MIN_RUNS` runs on.
 
         Args:
@@ -147,34 +204,40 @@ class Findings:
         Raises:
             ConfigError: If there is no such measure.
         """
-        from mesa_llm.experiments.charts import chart_of_arms  # Matplotlib takes a second to import
-
-        return chart_of_arms(measure, self.arms(measure), MIN_RUNS)
-
-    def summary(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
-        return {one.title: [finite(row) for row in one.rows] for one in self.parts()}
+        arms = self.arms(measure)
+        runs = [(float(row), value) for row, values in enumerate(arms.values()) for value in values.values()]
+        means = [mean_estimate(list(values.values())) for values in arms.values()]
+        known = [one if one is None or one.n >= MIN_RUNS else replace(one, low=None, high=None) for one in means]
+        each = ChartSeries(
+            at=[row for row, _ in runs], values=[value for _, value in runs], kind="point", is_faint=True
+        )
+        names = [f"{arm} (n = {len(values)})" for arm, values in arms.items()]
+        return estimates_chart(f"{measure}: runs, and their mean with its 95 % interval", names, known, each)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        return self.summary()
+        return {one.title: [finite(row) for row in one.rows] for one in self.parts()}
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as JSON values, under the name that `to_json` had before."""
+        return self.to_json()
 
     def text(self) -> str:
         """Return the findings as text for a terminal."""
-        blocks = ["\n".join([self.title, *self.lead]), *("\n".join(one.lines()) for one in self.parts())]
+        blocks = ["\n".join([self.title, *self.lead]), *(one.text() for one in self.sections()), *self.faults]
         return "\n\n".join(filter(None, blocks))
 
-    def charts(self) -> Sequence[Drawn]:
-        """Return the charts of its page."""
-        return []
+    def fragment(self, picks: Mapping[str, int] = NO_PICKS) -> str:
+        """Return the findings as a fragment of an HTML page.
 
-    def fragment(self) -> str:
-        """Return the findings as a fragment of an HTML page."""
-        return rendered("findings.html", findings=self, plots=[data_url(chart) for chart in self.charts()])
+        Args:
+            picks: Text of a cell → number of the run that a click on it opens.
+        """
+        return rendered("findings.html", findings=self, picks=picks, data_url=data_url)
 
     def page(self) -> str:
         """Return a self-contained HTML page."""
-        return framed(self.name, self.fragment())
+        return rendered("frame.html", title=self.name, body=Markup(self.fragment()))
 
     def __str__(self) -> str:
         """Return the findings as text."""
@@ -183,6 +246,22 @@ class Findings:
     def _repr_html_(self) -> str:
         """Return the findings for a notebook."""
         return self.fragment()
+
+
+def estimates_chart(
+    title: str, names: Sequence[str], estimates: Sequence[Estimate | None], *ground: ChartSeries
+) -> Chart:
+    """Draw a row for each estimate, with its interval if it has one.
+
+    Args:
+        title: What is estimated.
+        names: Names of the rows.
+        estimates: The estimates; None where there is none.
+        *ground: What is drawn behind them.
+    """
+    series = [*(replace(one, colour=COLOURS[0]) for one in ground)]
+    series.append(ChartSeries.of(estimates, kind="point", shape="D", colour=COLOURS[0]))
+    return Chart(title=title, series=series, names=names, is_horizontal=True, x="", **limits_of(series))
 
 
 def _paired(first: Mapping[int, float | None], second: Mapping[int, float | None]) -> Comparison | None:
@@ -261,11 +340,6 @@ def comparison_cells(one: Comparison | None) -> dict[str, Value]:
 
 
 # -- pages
-
-
-def framed(title: str, body: str) -> str:
-    """Wrap a fragment, in which every value is already escaped, in its own page."""
-    return rendered("frame.html", title=title, body=Markup(body))
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -99,8 +99,8 @@ def test_the_search_finds_a_smaller_error_and_resumes(tmp_path: Path) -> None:
         next(iter((tmp_path / kind).glob("*-*.json"))).unlink()
     again = small(tmp_path, target, points=20, search=2)
     assert again.n_done == 2
-    assert again.summary() | {"n_done": 52} == first.summary()
-    assert json.loads((tmp_path / "calibration.json").read_text()) == again.summary()
+    assert again.to_json() | {"n_done": 52} == first.to_json()
+    assert json.loads((tmp_path / "calibration.json").read_text()) == again.to_json()
     assert pd.read_csv(tmp_path / "posterior.csv").columns.tolist() == ["gain", "level", "weight"]
     more = small(tmp_path, target, points=21, search=0)
     assert more.n_done == 1 + 20  # one more point, and the check of the two results that it changes

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from markupsafe import escape
 from mesa.examples import BoltzmannWealth
 
 from mesa_llm import AgentDesign, ConfigError, ScriptedLLM, experiments
 from mesa_llm.experiments import Findings
-from mesa_llm.experiments.charts import Drawing
+from mesa_llm.experiments.audits import level_of
+from mesa_llm.experiments.benchmarks.cross import cross
+from mesa_llm.experiments.benchmarks.designs import ablations
 from mesa_llm.records import Reply, Request, ToolCall
+from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
+from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 from tests.experiments.benchmark.pots import POT
 from tests.pot import PotModel
 from tests.processes import run
@@ -47,10 +52,9 @@ def test_personas_and_language_models_are_factors_alike(tmp_path: Path) -> None:
 
 
 def test_a_chart_is_drawn_in_a_notebook_without_a_backend(tmp_path: Path) -> None:
-    figure = gifts(tmp_path).chart("coins")
-    assert isinstance(figure, Drawing)
-    assert figure._repr_png_().startswith(b"\x89PNG")
-    assert next(one.get_text() for one in figure.axes[0].get_yticklabels()) == "generous, ScriptedLLM (n = 4)"
+    chart = gifts(tmp_path).chart("coins")
+    assert chart._repr_png_().startswith(b"\x89PNG")
+    assert chart.names[0] == "generous, ScriptedLLM (n = 4)"
 
 
 def test_fewer_than_four_runs_give_no_interval(tmp_path: Path) -> None:
@@ -87,6 +91,8 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from mesa_llm import experiments
+from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
+from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 from tests.experiments.benchmark.pots import POT
 from tests.pot import PotModel
 made = []
@@ -151,25 +157,80 @@ def test_a_bar_says_decisions_failures_and_dollars(tmp_path: Path, capfd: pytest
     assert "32 decisions, 0 failed, $0.0000" in shown
 
 
-def test_every_experiment_returns_findings_that_compare_themselves(tmp_path: Path) -> None:
-    parent = tmp_path / "parent.sqlite"
-    PotModel(n_agents=2, rng=1, log=parent, llm="rule").run(3)
+def branched(folder: Path) -> Findings:
+    """Branch a run."""
+    PotModel(n_agents=2, rng=1, log=folder / "parent.sqlite", llm="rule").run(3)
+    fork = experiments.branch(folder / "parent.sqlite", 1, llm="random")
+    fork.run()
+    return fork
+
+
+def compared(folder: Path) -> Findings:
+    """Compare answers with those of people."""
     people = pd.DataFrame({"question": ["mood"] * 8, "answer": list(range(8))})
     moved = people.assign(answer=people["answer"] + 1)
-    with closing(experiments.branch(parent, 1, llm="random")) as fork:
-        fork.run()
-        everything: list[tuple[Findings, str]] = [
-            (experiments.benchmark(POT, "random", seeds=2), "coins"),
-            (experiments.compare(people, {"twins": people, "moved": moved}), "mood"),
-            (fork, "coins"),
-        ]
-        for found, measure in everything:
-            assert len(found.table)
-            assert len(found.compare(measure))
-            assert isinstance(found.chart(measure), Drawing)
-            assert "<table>" in found._repr_html_()
-            assert str(found)
-            json.dumps(found.to_json())
+    return experiments.compare(people, {"twins": people, "moved": moved})
+
+
+def audited(folder: Path) -> Findings:
+    """Audit a claim."""
+    claims = [level_of(DilemmaModel, "guests_cooperation", 0.1)]
+    small: Any = {"seeds": 2, "steps": 2, "dimensions": ["format"], "parameters": {"guests": 2, "regulars": False}}
+    return experiments.audit(DilemmaModel, claims, folder=folder, llm="random", **small)
+
+
+def calibrated(folder: Path) -> Findings:
+    """Calibrate a parameter."""
+    target = pd.DataFrame({"step": range(5), "gini": [0.0, 0.1, 0.2, 0.3, 0.3]})
+    how: Any = {"points": 20, "seeds": 1, "search": 0, "fixed": {"n_agents": 3}, "workers": 1}
+    return experiments.calibrate(WealthModel, target, {"coins": (1, 5)}, folder=folder, **how)
+
+
+def analysed(folder: Path) -> Findings:
+    """Analyse the sensitivity to a parameter."""
+    how: Any = {"points": 2, "steps": 2, "method": "morris", "fixed": {"coins": 2}, "workers": 1}
+    return experiments.sensitivity(WealthModel, {"n_agents": (3, 6)}, folder=folder, **how)
+
+
+def studied(folder: Path) -> Findings:
+    """Run a study with arms."""
+    return experiments.study("oasis", "herd", seeds=2, steps=2, parameters={"n_agents": 12})
+
+
+EXPERIMENTS: dict[Callable[[Path], Findings], tuple[str, str]] = {
+    gifts: ("coins", "coins"),
+    branched: ("coins", "coins"),
+    compared: ("mood", "mood"),
+    audited: ("guests_cooperation", "guests_cooperation"),
+    calibrated: ("fit_error", "coins"),
+    analysed: ("gini", "gini"),
+    studied: ("score_up", "score_up"),
+    lambda folder: experiments.benchmark(POT, "random", seeds=2): ("coins", "coins"),
+    lambda folder: cross([POT], ablations("own", None), llm="rule", seeds=2): ("pot", "pot"),
+}
+"""Each kind of experiment → what it is compared by, and what is drawn of it."""
+
+
+@pytest.mark.parametrize("make", EXPERIMENTS)
+def test_every_experiment_returns_findings_that_compare_draw_and_show_themselves(tmp_path: Path, make: Any) -> None:
+    found = make(tmp_path)
+    compared_by, drawn = EXPERIMENTS[make]
+    assert len(found.table)
+    assert len(found.compare(compared_by))
+    chart = found.chart(drawn)
+    assert chart._repr_png_().startswith(b"\x89PNG")
+    assert json.dumps(chart.data(), allow_nan=False)
+    page, text = found._repr_html_(), str(found)
+    assert found.title in text
+    for section in found.sections():
+        for sentence in (*section.sentences, *section.notes):
+            assert sentence in text
+            assert str(escape(sentence)) in page
+        assert all(str(escape(table.title)) in page for table in section.tables)
+    assert page.count("<img") == sum(len(section.charts) for section in found.sections())
+    assert json.dumps(found.to_json())
+    with pytest.raises(ConfigError, match="measure"):
+        found.compare("nothing")
 
 
 def test_a_study_is_run_by_its_name() -> None:

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm import AgentDesign
-from mesa_llm.experiments import audit, benchmark, calibrate, sensitivity, study, sweep
+from mesa_llm.experiments import Findings, audit, benchmark, calibrate, sensitivity, study, sweep
 from mesa_llm.experiments.audits import level_of
 from mesa_llm.experiments.benchmarks.cross import cross
 from mesa_llm.experiments.benchmarks.task import find_task
@@ -54,56 +54,60 @@ def swept_without_logs(folder: Path) -> Any:
 
 def arms(folder: Path) -> Any:
     small = {"n_agents": 20, "posts_per_step": 2}
-    return study("oasis", "herd", seeds=2, out=folder, steps=2, parameters=small).summary()
+    return study("oasis", "herd", seeds=2, out=folder, steps=2, parameters=small).to_json()
 
 
 def worlds(folder: Path) -> Any:
     parameters = {"sizes": (12, 14)}
-    return study("oasis", "scale", seeds=1, out=folder, steps=2, llm="random", parameters=parameters).summary()
+    return study("oasis", "scale", seeds=1, out=folder, steps=2, llm="random", parameters=parameters).to_json()
 
 
 def curves(folder: Path) -> Any:
-    return study("oasis", "spreading", seeds=1, out=folder, steps=2, parameters={"n_agents": 12}).summary()
+    return study("oasis", "spreading", seeds=1, out=folder, steps=2, parameters={"n_agents": 12}).to_json()
 
 
 def rooms(folder: Path) -> Any:
-    return study("discussion", "debate", out=folder, steps=3, parameters={"rooms": 1}).summary()
+    return study("discussion", "debate", out=folder, steps=3, parameters={"rooms": 1}).to_json()
 
 
 def forms(folder: Path) -> Any:
-    return study("classics", "persona_form", seeds=2, out=folder, parameters={"rounds": 1}).summary()
+    return study("classics", "persona_form", seeds=2, out=folder, parameters={"rounds": 1}).to_json()
 
 
 def twins(folder: Path) -> Any:
-    return study("classics", "boltzmann_wealth", out=folder).summary()
+    return study("classics", "boltzmann_wealth", out=folder).to_json()
 
 
 def benched(folder: Path) -> Any:
-    return benchmark("auction_arena", "random", seeds=2, out=folder, is_quick=True, has_baseline=True).summary()
+    return tables(benchmark("auction_arena", "random", seeds=2, out=folder, is_quick=True, has_baseline=True))
 
 
 def crossed(folder: Path) -> Any:
     designs = {"own": None, "forgetful": AgentDesign(memory="none")}
-    return cross(
-        [find_task("auction_arena").as_quick()], designs, llm="random", seeds=2, folder=folder, options={}
-    ).summary()
+    task = find_task("auction_arena").as_quick()
+    return tables(cross([task], designs, llm="random", seeds=2, folder=folder, options={}))
+
+
+def tables(found: Findings) -> Any:
+    """Return the tables of findings."""
+    return {one.title: list(one.rows) for one in found.parts()}
 
 
 def audited(folder: Path) -> Any:
     claims = [level_of(DilemmaModel, "guests_cooperation", 0.1)]
     small: Any = {"guests": 2, "regulars": False}
     how: Any = {"seeds": 2, "steps": 2, "dimensions": ["memory", "format"], "parameters": small}
-    return audit(DilemmaModel, claims, folder=folder, llm="random", **how).summary()
+    return audit(DilemmaModel, claims, folder=folder, llm="random", **how).to_json()
 
 
 def calibrated(folder: Path) -> Any:
     how: Any = {"points": 20, "seeds": 1, "search": 1, "fixed": {"n_agents": 3}, "workers": 1}
-    return calibrate(WealthModel, TARGET, {"coins": (1, 5)}, folder=folder, **how).summary()
+    return calibrate(WealthModel, TARGET, {"coins": (1, 5)}, folder=folder, **how).to_json()
 
 
 def analysed(folder: Path) -> Any:
     how: Any = {"points": 2, "steps": 2, "method": "morris", "fixed": {"coins": 2}, "workers": 1}
-    return sensitivity(WealthModel, {"n_agents": (3, 6)}, folder=folder, **how).summary()
+    return sensitivity(WealthModel, {"n_agents": (3, 6)}, folder=folder, **how).to_json()
 
 
 def contrasted(folder: Path) -> Any:

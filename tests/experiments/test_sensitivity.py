@@ -79,8 +79,8 @@ def test_morris_finds_the_slopes_of_a_line_and_resumes(tmp_path: Path) -> None:
     again = analyse(tmp_path, ranges, method="morris", points=4, seeds=2, measures=["linear"])
     assert again.n_done == 1
     pd.testing.assert_frame_equal(again.table, found.table)
-    assert json.loads((tmp_path / "sensitivity.json").read_text()) == again.summary()
-    assert [panel.get_title() for panel in again.draw().axes] == ["linear"]
+    assert json.loads((tmp_path / "sensitivity.json").read_text()) == again.to_json()
+    assert [panel.title for panel in again.draw().charts] == ["linear"]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_all_studies_are_listed_and_those_of_a_package_with_their_options() -> N
 def test_findings_summary_is_finite_json_and_page_may_have_no_figure() -> None:
     table = Table("Pots", [{"mean": math.inf, "name": "first"}])
     findings = StudyFindings("pots", "How full?", {"seeds": [1, 2, 3]}, COST, [table])
-    assert json.loads(json.dumps(findings.summary(), allow_nan=False))["tables"]["Pots"] == [
+    assert json.loads(json.dumps(findings.to_json(), allow_nan=False))["tables"]["Pots"] == [
         {"mean": None, "name": "first"}
     ]
     assert "seeds: 1 to 3" in findings.text()

@@ -209,7 +209,7 @@ def test_each_study_draws_what_it_found() -> None:
     for run in (*others, small_scale.run):
         findings: Any = run(setup([1, 2], 3, **({} if run == small_scale.run else {"n_agents": 20})))
         assert len(findings.draw().charts) == len(findings.bands) > 0
-        assert json.loads(json.dumps(findings.summary(), allow_nan=False))["runs"] % 2 == 0
+        assert json.loads(json.dumps(findings.to_json(), allow_nan=False))["runs"] % 2 == 0
 
 
 @pytest.mark.parametrize(

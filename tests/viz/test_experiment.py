@@ -12,7 +12,7 @@ import pytest
 from mesa_llm import Access, ConfigError, LLMModel
 from mesa_llm.charts.style import picture_of
 from mesa_llm.experiments.audits import audit, level_of, n_runs
-from mesa_llm.viz.components.experiment import forest_chart
+from mesa_llm.viz.components.experiment import saved_chart
 from mesa_llm.viz.render.markup import markup
 from mesa_llm.viz.server.page import tabs_of
 from mesa_llm.viz.session.audit_runner import AuditRunner
@@ -210,7 +210,7 @@ def test_audits_stand_after_branches_where_they_can_run() -> None:
 
 def test_a_report_of_a_stranger_is_drawn_and_written_as_text(tmp_path: Path) -> None:
     claim = KeptAudit.read(written(tmp_path)).saved.claims[0]
-    chart = forest_chart(claim)
+    chart = saved_chart(claim)
     assert chart.names == ["as $x_ <b>"]
     assert picture_of(chart.figure()).startswith(b"\x89PNG")
     (cells,) = change_cells(claim)[1]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.palette import COLOURS, GREY
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.claim import DIMENSIONS_NEEDED, MODELS_NEEDED, AuditClaim, setting_text
 from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Perturbation, Setting
 from mesa_llm.experiments.audits.verdict import Change, Shown, Stability, VarianceShare, seeds_needed
-from mesa_llm.experiments.findings import Findings, Table, Value, estimate_cells, finite, rendered, require_measure
+from mesa_llm.experiments.findings import Findings, Section, Table, Value, estimate_cells, finite, require_measure
 from mesa_llm.experiments.people.comparison import PeopleComparison
 from mesa_llm.model.quality import Quality, Rate, quality_texts
 from mesa_llm.statistics import Estimate, share_interval, with_interval
@@ -20,7 +22,6 @@ from mesa_llm.text import counted, figure_text
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 _WITHOUT_LLM = {
     "random in place of the language model": "Random choices show the claim too: it is the world’s doing.",
@@ -28,8 +29,8 @@ _WITHOUT_LLM = {
 }
 """Control → what it means if it shows the claim."""
 
-CHANGE_COLOURS: Mapping[Change, str] = {"stable": "#009e73", "sensitive": "#d55e00", "undecided": "#475569"}
-"""State of a perturbation → its colour, which colour-blind people can tell from the others."""
+CHANGE_COLOURS: Mapping[Change, str] = {"stable": COLOURS[2], "sensitive": COLOURS[1], "undecided": GREY}
+"""State of a perturbation → its colour."""
 
 PAGE, FINDINGS, METHODS = "audit.html", "audit.json", "methods.txt"
 """Names of the files of a report."""
@@ -38,6 +39,30 @@ PAGE, FINDINGS, METHODS = "audit.html", "audit.json", "methods.txt"
 def listed(names: Sequence[str]) -> str:
     """Return names as a list in a sentence."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+
+
+class Shift(Protocol):
+    """What a perturbation did to an effect: as judged, or as read from a report."""
+
+    @property
+    def change(self) -> Change:
+        """Whether the claim is stable under it."""
+        ...
+
+    @property
+    def difference(self) -> Any:
+        """The difference from the baseline, with its `value`."""
+        ...
+
+    @property
+    def low_90(self) -> float | None:
+        """Lower end of its 90 % interval."""
+        ...
+
+    @property
+    def high_90(self) -> float | None:
+        """Upper end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -171,30 +196,20 @@ class ClaimFindings:
                 notes.append(f"Under “{name}”, {rate.share:.0%} of the decisions failed ({own:.0%} in the baseline).")
         return notes
 
-    def draw(self) -> Figure:
-        """Draw the difference from the baseline under each perturbation, with its 90 % interval, and a band of the
-        smallest effect.
-        """
-        from matplotlib.figure import Figure
+    def chart(self) -> Chart:
+        """Draw the difference from the baseline under each perturbation; see `forest_chart`."""
+        rows = [(row.perturbation.name, row.result) for row in self.perturbations]
+        return forest_chart(self.claim.measure, self.claim.smallest_effect, rows)
 
-        rows = [(row.perturbation.name, row.result) for row in reversed(self.perturbations)]
-        smallest = self.claim.smallest_effect
-        figure = Figure(figsize=(7.5, 1.6 + 0.28 * len(rows)), layout="constrained")
-        axes = figure.subplots()
-        axes.axvspan(-smallest, smallest, color="0.9", label="within the smallest effect")
-        axes.axvline(0, color="0.5", linewidth=0.8)
-        for y, (_, one) in enumerate(rows):
-            colour = CHANGE_COLOURS[one.change]
-            if one.low_90 is not None and one.high_90 is not None:
-                axes.plot([one.low_90, one.high_90], [y, y], color=colour, linewidth=2)
-            axes.plot([one.difference.value], [y], "o", color=colour, markersize=5)
-        axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=8)
-        axes.set_ylim(-0.7, max(len(rows), 1) - 0.3)
-        axes.set_xlabel(f"change of the effect on {self.claim.measure}")
-        for change, colour in CHANGE_COLOURS.items():
-            axes.plot([], [], "o-", color=colour, label=change)
-        figure.legend(fontsize=8, loc="outside upper center", ncols=4, frameon=False)
-        return figure
+    def section(self) -> Section:
+        """Return the claim, its verdict and what it rests on."""
+        claim = self.claim
+        sentences = [
+            f"{claim.text}; smallest effect of interest {claim.smallest_effect}.",
+            f"Verdict: {self.verdict}.",
+            f"The model as it is: {with_interval(self.baseline)}.",
+        ]
+        return Section(claim.name, [*sentences, *self.warnings], [self.chart()], self.tables())
 
     def tables(self) -> list[Table]:
         """Return the tables of a claim: perturbations, controls, shares of the variance."""
@@ -288,6 +303,21 @@ class Audit(Findings):
         """Return the tables of all claims."""
         return [part for one in self.claims for part in one.tables()]
 
+    @property
+    def lead(self) -> list[str]:
+        """What was run."""
+        return [self.setting_text]
+
+    def sections(self) -> list[Section]:
+        """Return each claim with its verdict, people, coverage, and the paragraph for a methods section."""
+        people = () if self.people is None else self.people.sections()
+        return [
+            *(one.section() for one in self.claims),
+            *(replace(one, title="Beside people") for one in people),
+            Section("Coverage", self.notes),
+            Section("For the methods section", [self.methods]),
+        ]
+
     def compare(self, measure: str) -> pd.DataFrame:
         """Return how the claims about a measure differ from the baseline, seed by seed, under each perturbation.
 
@@ -307,7 +337,7 @@ class Audit(Findings):
         frames = [one.tables()[0].frame().assign(claim=one.claim.name, n=len(self.seeds)) for one in claims]
         return pd.concat(frames, ignore_index=True).assign(unit="pairs of runs")
 
-    def chart(self, measure: str) -> Figure:
+    def chart(self, measure: str) -> Chart:
         """Draw how the first claim about a measure differs from the baseline under each perturbation.
 
         Args:
@@ -316,7 +346,7 @@ class Audit(Findings):
         Raises:
             ConfigError: If no claim is about it.
         """
-        return self._about(measure)[0].draw()
+        return self._about(measure)[0].chart()
 
     def _about(self, measure: str) -> list[ClaimFindings]:
         require_measure(self.name, measure, list(dict.fromkeys(one.claim.measure for one in self.claims)))
@@ -338,17 +368,6 @@ class Audit(Findings):
         low, high = share_interval(n, of)
         share = f"{n / of:.0%}, 95 % interval {low:.0%} to {high:.0%}"
         return f"{n} of {of} agents asked aside named what is studied ({share})."
-
-    def text(self) -> str:
-        """Return the findings as text for a terminal."""
-        blocks = [self.setting_text]
-        for one in self.claims:
-            head = [one.claim.text, f"Verdict: {one.verdict}.", f"The model as it is: {with_interval(one.baseline)}."]
-            blocks.append("\n".join([*head, *one.warnings]))
-            blocks += ["\n".join([*part.lines(), part.note]) for part in one.tables()]
-        blocks += self.notes
-        blocks += [] if self.people is None else [self.people.text()]
-        return "\n\n".join(blocks)
 
     @property
     def setting_text(self) -> str:
@@ -406,7 +425,7 @@ class Audit(Findings):
         parts += filter(None, [self.power_text, self.coverage, self.awareness_text, self.quality_text])
         return " ".join(parts)
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable types."""
         return {
             "model": self.model,
@@ -420,7 +439,7 @@ class Audit(Findings):
             "not audited": [name for name in DIMENSIONS if name not in self.audited],
             "without effect": list(self.without_effect),
             "awareness": None if self.awareness is None else {"n": self.awareness.n, "of": self.awareness.of},
-            "people": None if self.people is None else self.people.summary(),
+            "people": None if self.people is None else self.people.to_json(),
             "quality": {name: list(rate) for name, rate in self.quality.items()},
             "methods": self.methods,
             "description": self.setting_text,
@@ -443,7 +462,7 @@ class Audit(Findings):
         Raises:
             ConfigError: If it cannot be written.
         """
-        findings = json.dumps(self.summary(), indent=1, default=str)
+        findings = json.dumps(self.to_json(), indent=1, default=str)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / PAGE).write_text(self.page(), encoding="utf-8")
@@ -452,11 +471,27 @@ class Audit(Findings):
         except OSError as error:
             raise ConfigError(f"{error.filename}: the report cannot be written: {error.strerror}") from error
 
-    def fragment(self) -> str:
-        """Return the report as a fragment of an HTML page."""
-        from mesa_llm.experiments.charts import picture  # Matplotlib takes a second to import
 
-        return rendered("audits/audit.html", audit=self, plots=[picture(one.draw()) for one in self.claims])
+def forest_chart(measure: str, smallest_effect: float, rows: Sequence[tuple[str, Shift]]) -> Chart:
+    """Draw changes of an effect with their 90 % intervals, and a band of the smallest effect.
+
+    Args:
+        measure: What the effect is on.
+        smallest_effect: Smallest effect of interest.
+        rows: Name of each perturbation, and what it did.
+    """
+    band: dict[str, Any] = {"values": [0.0], "low": [-smallest_effect], "high": [smallest_effect]}
+    series = [ChartSeries(name="within the smallest effect", kind="level", colour=GREY, **band)]
+    for change, colour in CHANGE_COLOURS.items():
+        own = [(float(at), one) for at, (_, one) in enumerate(rows) if one.change == change]
+        if own:
+            ends: dict[str, Any] = {"low": [one.low_90 for _, one in own], "high": [one.high_90 for _, one in own]}
+            look: dict[str, Any] = {"shape": "D" if change == "sensitive" else "o", "colour": colour}
+            values = [one.difference.value for _, one in own]
+            at = [place for place, _ in own]
+            series.append(ChartSeries(name=change, values=values, at=at, kind="point", **ends, **look))
+    look = {"names": [name for name, _ in rows], "is_horizontal": True, "y": f"change of {measure}, 90 % interval"}
+    return Chart(title=f"Changes of {measure}", series=series, **look)
 
 
 def _change_text(result: Stability) -> str:

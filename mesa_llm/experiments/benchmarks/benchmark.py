@@ -75,12 +75,6 @@ class Benchmark:
         """Return the report on runs, which took this many seconds."""
         return report_of(self.tasks, self.candidates, runs, self.written, seconds)
 
-    def page(self, report: Any) -> str:
-        """Write the report as an HTML page."""
-        from mesa_llm.experiments.benchmarks.page import page  # Matplotlib loads for a second
-
-        return page(report)
-
 
 @dataclass(frozen=True)
 class CrossBenchmark(Benchmark):
@@ -100,12 +94,6 @@ class CrossBenchmark(Benchmark):
         """Return the comparison of the designs."""
         by_design = dict(zip(self.designs, self.tested, strict=True))
         return cross_of(self.tasks, by_design, self.seeds, runs, self.written, seconds)
-
-    def page(self, report: Cross) -> str:
-        """Write the comparison as an HTML page with a heat map."""
-        from mesa_llm.experiments.benchmarks.heatmap import page  # as above
-
-        return page(report)
 
 
 def benchmark(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time as clock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -11,13 +12,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
+from mesa_llm.charts.panels import Panels
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.benchmarks.charts import Cell, heat_map
 from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
-from mesa_llm.experiments.benchmarks.report import Results, RunRow, as_rows, gaps, result_of, setting_of, totals
+from mesa_llm.experiments.benchmarks.report import Results, as_rows, gaps, result_of, setting_of, totals
+from mesa_llm.experiments.benchmarks.results import RunRow
 from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRun, TaskRuns
 from mesa_llm.experiments.benchmarks.task import Task, find_task
-from mesa_llm.experiments.findings import Arms, Table, require_measure
+from mesa_llm.experiments.findings import Arms, Section, Table, require_measure
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.statistics import (
@@ -30,7 +34,23 @@ from mesa_llm.statistics import (
     ratio_estimate,
     with_interval,
 )
-from mesa_llm.text import NOT_KNOWN, counted, figure_text, table
+from mesa_llm.text import NOT_KNOWN, counted, figure_text
+
+FULL_RATIO = 2.0
+"""Ratio to the reference design at which the colour saturates, as does its inverse."""
+
+FULL_EFFECT = 3.0
+"""Difference in standard deviations at which the colour saturates."""
+
+READING = (
+    "Each design of agents runs in each task with the same seeds, so that runs with one seed are a pair. A task is "
+    "normalised by the design of its name, or else by the first one (reference). In brackets stand 95 % bootstrap "
+    "intervals over pairs, which are too narrow for few of them. p is that of the paired permutation test, then "
+    "corrected for the number of tests in this table by Benjamini and Hochberg's procedure. A ratio says that a "
+    "measure is larger, not that it is better; where the diagonal is not above 0 there is none, and the difference "
+    "counts. Components are used, ignored (the task has one, the design does without), or absent."
+)
+"""How the figures are read."""
 
 SIGNIFICANT = 0.05
 """Corrected p below which a difference is marked with a star."""
@@ -149,6 +169,11 @@ class Cross(Results):
         return [run for cell in self.cells for run in cell.runs]
 
     @property
+    def lead(self) -> list[str]:
+        """Options, cost and seeds."""
+        return [f"{super().lead[0]} Seeds: {', '.join(map(str, self.seeds))}."]
+
+    @property
     def name(self) -> str:
         """Name of the comparison."""
         return "Designs × tasks"
@@ -160,6 +185,50 @@ class Cross(Results):
             Table("Differences", as_rows(self.difference_head, self.difference_rows())),
             Table("Components", as_rows(self.component_head, self.component_rows())),
         ]
+
+    def sections(self) -> list[Section]:
+        """Return heat maps, ratios, differences, components, and the runs."""
+        runs = [
+            {"task": cell.task, "design": cell.design, "measure": run.measure, **run.cells}
+            for cell in self.cells
+            for run in cell.runs
+        ]
+        table = Table(counted(len(runs), "run"), runs, is_folded=True, max_lines=0)
+        reading = Section(sentences=[READING], charts=[self.heat_maps()], notes=self.notes)
+        return [reading, Section(tables=[*self.parts(), table])]
+
+    def heat_maps(self) -> Panels:
+        """Return ratios to the reference design beside differences in standard deviations."""
+        ratios = {task.task: [self._ratio_cell(task, design) for design in self.designs] for task in self.tasks}
+        effects = {task.task: [self._effect_cell(task, design) for design in self.designs] for task in self.tasks}
+        charts = [
+            heat_map("Ratio to the diagonal (in brackets: the study's)", list(self.designs), ratios),
+            heat_map(f"Difference, in SDs (*: corrected p < {SIGNIFICANT})", list(self.designs), effects),
+        ]
+        return Panels(title="Designs × tasks", charts=charts, columns=2)
+
+    def _ratio_cell(self, task: Column, design: str) -> Cell:
+        cell = self.cell(task, design)
+        ratio, published = cell.ratio, cell.published_ratio
+        study_ratio = "" if published is None or design == task.diagonal else f"\n({published:.2f})"
+        if ratio is None:
+            return None, f"{NOT_KNOWN}{study_ratio}"
+        shade = math.log(ratio.value) / math.log(FULL_RATIO) if ratio.value > 0 else -1.0
+        return shade, f"{ratio.value:.2f}{study_ratio}"
+
+    def _effect_cell(self, task: Column, design: str) -> Cell:
+        comparison = self.cell(task, design).comparison
+        if design == task.diagonal:
+            return 0.0, "reference"
+        if comparison is None:
+            return None, NOT_KNOWN
+        difference, effect = comparison.difference.value, comparison.effect
+        if difference == 0:
+            return 0.0, "0"
+        if effect is None:  # one pair has no spread; with several, all differences are equal
+            shade = None if comparison.difference.n < 2 else math.copysign(1, difference)
+            return shade, f"{figure_text(difference)}\n(no SD)"
+        return effect / FULL_EFFECT, f"{effect:+.2f}{star_of(comparison)}"
 
     def arms(self, measure: str) -> Arms:
         """Return the values of a task's measure by design and seed.
@@ -217,18 +286,9 @@ class Cross(Results):
             for design in self.designs:
                 yield [task.name, design, *asdict(self.cell(task, design).installation).values()]
 
-    def text(self) -> str:
-        """Write the results as tables for a terminal."""
-        blocks = [
-            table(self.ratio_head, list(self.ratio_rows())),
-            table(self.difference_head, list(self.difference_rows())),
-            table(self.component_head, list(self.component_rows())),
-            self.notes,
-        ]
-        return "\n\n".join(["\n".join(block) for block in blocks] + self.failures())
-
-    def failures(self) -> list[str]:
-        """Describe, one per line, the runs that produced nothing and the failed decisions of the others."""
+    @property
+    def faults(self) -> list[str]:
+        """Runs that produced nothing, and the failed decisions of the others, one per line."""
         lines: list[str] = []
         for task in self.tasks:
             for design in self.designs:

@@ -11,15 +11,17 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.benchmarks.charts import errors_chart, scores_chart
+from mesa_llm.experiments.benchmarks.results import RunRow, TaskReport, TaskResult
 from mesa_llm.experiments.benchmarks.runs import Candidate, TaskRun
 from mesa_llm.experiments.benchmarks.scores import constant_error, people_error, summarise
-from mesa_llm.experiments.benchmarks.task import Level, PublishedError, Reference, Task, Values
-from mesa_llm.experiments.findings import Arms, Findings, Table, Value, require_measure
+from mesa_llm.experiments.benchmarks.task import Task
+from mesa_llm.experiments.findings import Arms, Findings, Section, Table, Value, require_measure
 from mesa_llm.model.quality import quality_texts, quality_warning, total_quality
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
-from mesa_llm.statistics import Estimate, with_interval
-from mesa_llm.text import counted, figure_text, table
+from mesa_llm.statistics import with_interval
+from mesa_llm.text import counted, figure_text
 from mesa_llm.tools.tool import describe
 
 MAX_SCORES = 12
@@ -32,6 +34,9 @@ FLAGS = (
 """Options of the command, in writing order."""
 
 
+RUNS = "Runs"
+"""Title of the tables of runs, which only pages have."""
+
 OTHER_TARGET = " ≠"
 """Mark of a study's error that was measured against another target than ours."""
 
@@ -40,61 +45,11 @@ COMPARISON = (
     "its baseline is the kind that the study has, run here: random choice, shuffled replies, or the first candidate "
     "without some components (with --baseline). halves is the noise between runs. The study's errors are of its own "
     "runs: compare them with the candidates' only where the items, the target and the unit are the study's, as the "
-    "task's note says; ≠ marks those with another target. A dash: nothing to compare."
+    "task's note says; ≠ marks those with another target. A dash: nothing to compare. In brackets: 95 % bootstrap "
+    "intervals over the runs, too narrow if there are only a few, which tend to lie above the error, because scatter "
+    "between runs adds to it."
 )
 """Which columns of the table of errors can be compared with which."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunRow(Usage):
-    """A run in a report, with its usage and results."""
-
-    seed: int
-    """Seed of the run."""
-
-    scores: Values
-    """Scores by name; empty if the run did not finish."""
-
-    measure: float | None = None
-    """Measure by which designs are compared; None where designs are not compared, or the run lacks it."""
-
-    steps: int
-    """Number of steps."""
-
-    decisions: int
-    """Number of decisions."""
-
-    quality: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    """Kind of what did not come as asked → how often, and of how many (see `mesa_llm.model.quality`)."""
-
-    seconds: float
-    """Duration in seconds, scoring included."""
-
-    digest: str
-    """Digest of the run, which a replay must reproduce."""
-
-    log: str | None
-    """Path of the run log; None for memory."""
-
-    error: str | None
-    """Reason why it produced nothing; None if it has scores."""
-
-    @classmethod
-    def of(cls, run: TaskRun, measure: float | None = None) -> RunRow:
-        """Return the row of a run."""
-        return cls(
-            **{name: getattr(run.usage, name) for name in Usage.__dataclass_fields__},
-            seed=run.plan.seed,
-            scores=dict(run.scores),
-            measure=measure,
-            steps=run.steps,
-            decisions=run.decisions,
-            quality={name: (rate.n, rate.of) for name, rate in run.quality.items()},
-            seconds=round(run.seconds, 3),
-            digest=run.digest,
-            log=None if run.log is None else str(run.log),
-            error=None if run.error is None else str(run.error),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +73,17 @@ class Results(Findings):
 
     versions: Mapping[str, str]
     """Versions of the packages."""
+
+    @property
+    def lead(self) -> list[str]:
+        """Options and cost."""
+        options = "; ".join(f"{name}: {_option_text(value)}" for name, value in self.options.items() if value)
+        usage = self.usage
+        spent = (
+            f"{counted(usage.calls, 'live reply', 'live replies')}, {usage.replayed} from run logs, {usage.tokens} "
+            f"tokens, ${usage.dollars:.4f}, {self.seconds:.1f} s."
+        )
+        return ["; ".join(filter(None, [options, spent]))]
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -156,118 +122,6 @@ class Results(Findings):
         return shlex.join([*words, "--out", str(folder)])
 
 
-@dataclass(frozen=True)
-class TaskResult:
-    """Results of one candidate in a task, over its runs."""
-
-    error: Estimate | None
-    """Error against the target; None without comparable values."""
-
-    split_error: float | None
-    """Error between two halves of the runs, a measure of sampling noise; None with fewer than two runs."""
-
-    scores: Mapping[str, Estimate]
-    """Name of a score → its mean over the runs that have it."""
-
-    runs: Sequence[RunRow]
-    """The runs, in the order of their seeds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskReport:
-    """A task: its published values, and the results of all candidates."""
-
-    task: str
-    """Name of the task."""
-
-    level: Level
-    """Complexity of the task."""
-
-    source: str
-    """Study that the task comes from."""
-
-    setting: Mapping[str, Any]
-    """Parameters of the runs."""
-
-    max_steps: int | None
-    """Maximum number of steps of a run; None if it ends by itself."""
-
-    target: Reference | None
-    """Published values to compare runs with; None if there are none."""
-
-    people: Reference | None
-    """Published scores of people; None if there are none."""
-
-    is_compared: bool
-    """Whether any of the runs may be compared with published values."""
-
-    published_error: PublishedError | None
-    """Error a study reports for its own runs."""
-
-    unit: str
-    """Unit of the error."""
-
-    note: str
-    """Description of the comparison, or the reason there is none."""
-
-    baseline: str = ""
-    """The study's baseline, in words; empty if it has none."""
-
-    baseline_result: TaskResult | None = None
-    """Our results of it: of random choice, of shuffled replies, or of the candidate without components; None if it was
-    not run. Runs of random choice, and those whose replies were shuffled, are in `results`.
-    """
-
-    constant_error: float | None
-    """Error of a respondent that always answers the target's mean, over the scores that the runs have."""
-
-    people_error: float | None
-    """Error of people's published scores, over the same scores."""
-
-    results: Mapping[str, TaskResult]
-    """Name of a candidate → results."""
-
-    @property
-    def published_by(self) -> str:
-        """Publication of the reference error or values."""
-        return self.published_error.source if self.published_error else self.target.source if self.target else ""
-
-    @property
-    def has_error(self) -> bool:
-        """Whether any candidate has an error."""
-        return any(result.error is not None for result in self.results.values())
-
-    @property
-    def published(self) -> tuple[Values, Values]:
-        """The target and people's scores for comparison; empty if there is nothing to compare."""
-        if not self.is_compared:
-            return {}, {}
-        target, people = ({} if one is None else one.values for one in (self.target, self.people))
-        return target, people
-
-    @property
-    def score_names(self) -> list[str]:
-        """Names of all scores of any candidate."""
-        return list(dict.fromkeys(name for result in self.results.values() for name in result.scores))
-
-    def score_rows(self) -> list[list[str]]:
-        """Return a row for each score: the candidates' means with intervals, the target, and people's scores."""
-        published = self.published
-        return [
-            [
-                name,
-                *(with_interval(result.scores.get(name)) for result in self.results.values()),
-                *(figure_text(values.get(name)) for values in published),
-            ]
-            for name in self.score_names
-        ]
-
-    @property
-    def score_head(self) -> list[str]:
-        """Headings of a table of scores."""
-        return ["score", *self.results, "target", "people"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkReport(Results):
     """Results of a benchmark."""
@@ -288,8 +142,15 @@ class BenchmarkReport(Results):
 
     def parts(self) -> list[Table]:
         """Return the errors of all tasks, then the scores of each."""
-        errors = Table("Errors", as_rows(self.error_head, map(self.error_row, self.tasks)), COMPARISON)
-        return [errors, *(Table(one.task, as_rows(one.score_head, one.score_rows()), one.note) for one in self.tasks)]
+        return [table for one in self.sections() for table in one.tables if table.title != RUNS]
+
+    def sections(self) -> list[Section]:
+        """Return the errors of all tasks, then each task: its scores, and its runs."""
+        note = COMPARISON if self.has_errors else ""
+        errors = Table("Errors", as_rows(self.error_head, map(self.error_row, self.tasks)), note)
+        compared = [task for task in self.tasks if task.has_error]
+        charts = [errors_chart(self.candidates, compared)] if compared else []
+        return [Section(charts=charts, tables=[errors]), *map(_task_section, self.tasks)]
 
     def arms(self, measure: str) -> Arms:
         """Return the values of a score by candidate and seed.
@@ -343,21 +204,9 @@ class BenchmarkReport(Results):
         row = [task.task, str(task.level), str(n), *errors, baseline, *map(figure_text, references)]
         return [*row, *texts, task.unit]
 
-    def text(self) -> str:
-        """Write the report as tables for a terminal."""
-        rows_of_errors = [self.error_row(task) for task in self.tasks]
-        blocks = ["\n".join([*table(self.error_head, rows_of_errors), *([COMPARISON] if self.has_errors else [])])]
-        for task in self.tasks:
-            rows = task.score_rows()
-            lines = [f"{task.task}, level {task.level}. {task.source}", *filter(None, [task.note])]
-            lines += table(task.score_head, rows[:MAX_SCORES]) if rows else ["no scores"]
-            if len(rows) > MAX_SCORES:
-                lines.append(f"and {len(rows) - MAX_SCORES} more scores: see the page, or --json")
-            blocks.append("\n".join(lines))
-        return "\n\n".join([*blocks, *self.failures()])
-
-    def failures(self) -> list[str]:
-        """Describe, one per line, the runs that produced nothing and the failed decisions of the others."""
+    @property
+    def faults(self) -> list[str]:
+        """Runs that produced nothing, and the failed decisions of the others, one per line."""
         pairs = [(task, name) for name in self.candidates for task in self.tasks]
         failed = [
             f"FAILED {task.task}, {name}, seed {run.seed}: {run.error}"
@@ -366,6 +215,13 @@ class BenchmarkReport(Results):
             if run.error is not None
         ]
         return failed + [line for task, name in pairs for line in gaps(f"{task.task}, {name}", task.results[name].runs)]
+
+
+def _task_section(task: TaskReport) -> Section:
+    scores = Table(task.task, as_rows(task.score_head, task.score_rows()), is_folded=True, max_lines=MAX_SCORES)
+    runs = [{"by": name, **run.cells} for name, result in task.results.items() for run in result.runs]
+    sentences = [f"Level {task.level}. {task.source}", *filter(None, [task.note])]
+    return Section(task.task, sentences, [scores_chart(task)], [scores, Table(RUNS, runs, is_folded=True, max_lines=0)])
 
 
 def as_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[dict[str, Value]]:
@@ -509,6 +365,10 @@ def setting_of(task: Task) -> dict[str, Any]:
     """Return the fields shared by a `TaskReport` and a `Column` of a cross."""
     setting = {name: json_value(value) for name, value in task.setting.items()}
     return {"task": task.name, "source": task.source, "setting": setting, "max_steps": task.max_steps}
+
+
+def _option_text(value: Any) -> str:
+    return "yes" if value is True else ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def json_value(value: Any) -> Any:

@@ -29,6 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.charts.chart import Chart
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.calibration.posterior import (
     ACCEPTED,
@@ -40,7 +41,7 @@ from mesa_llm.experiments.calibration.posterior import (
 )
 from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, how_of_points, ranges_of, settings_of
 from mesa_llm.experiments.calibration.target import HOLD_OUT, STEP, Target, read_target
-from mesa_llm.experiments.findings import Findings, Table, require_measure
+from mesa_llm.experiments.findings import Findings, Table, Value, estimates_chart, require_measure
 from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.experiment import Experiment
 from mesa_llm.experiments.runs.sweep import SweepPoint
@@ -48,12 +49,11 @@ from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.shared_budget import BUDGET
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.stages import USAGE
-from mesa_llm.statistics import FloatArray
-from mesa_llm.text import NOT_KNOWN, counted, figure_text, suggestion, table
+from mesa_llm.statistics import Estimate, FloatArray
+from mesa_llm.text import counted, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 N_POINTS, N_SEEDS, N_SEARCHED, N_CHECKED = 200, 2, 20, 10
 """Default number of draws from the prior, of runs at each point, of points of the search, and of runs of the check."""
@@ -141,6 +141,16 @@ class Fit:
     """Error in the steps held out; None if all runs ended before."""
 
 
+RECOVERY = (
+    "recovered: simulations with known parameters whose 95 % interval covers them; error: of their posterior means; "
+    "blind: without looking at the series."
+)
+"""Meaning of the columns of the parameters."""
+
+UNIT = "Errors of series are in standard deviations of the target: 1 is as far off as its mean."
+"""Meaning of the errors."""
+
+
 @dataclass(frozen=True)
 class Calibration(Findings):
     """The result of a calibration."""
@@ -178,11 +188,42 @@ class Calibration(Findings):
     draws: pd.DataFrame = field(repr=False)
     """Draws from the posterior: a column per parameter, and their weight."""
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """The parameters as numbers."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(one) for one in self.parameters])
+
+    @property
+    def lead(self) -> list[str]:
+        """What was left out."""
+        left_out = f"Left out, as they ended before step {self.fitted_steps[1]}: {counted(self.n_incomplete, 'run')}."
+        return [left_out] if self.n_incomplete else []
+
     def parts(self) -> list[Table]:
         """Return the parameters, and the errors of the defaults and of what was found."""
-        parameters, fits = ([asdict(one) for one in rows] for rows in (self.parameters, self.fits))
-        errors = [{name: cell for name, cell in row.items() if name != "parameters"} for row in fits]
-        return [Table("Parameters", parameters), Table("Errors", errors, "In standard deviations of the target.")]
+        parameters: list[dict[str, Value]] = [
+            {
+                "parameter": one.name,
+                "default": one.default,
+                "range": f"{one.prior_low:g} to {one.prior_high:g}",
+                "mean": one.mean,
+                "median": one.median,
+                "95 % interval": f"{one.low:.3g} to {one.high:.3g}",
+                "best": one.best,
+                "recovered": f"{one.n_covered} of {one.n_recovered}",
+                "error": one.recovery_error,
+                "blind": one.prior_error,
+            }
+            for one in self.parameters
+        ]
+        (first, last), (first_out, last_out) = self.fitted_steps, self.held_out_steps
+        fit, held_out = f"error in steps {first} to {last}", f"in steps {first_out} to {last_out}, held out"
+        errors: list[dict[str, Value]] = [
+            {"parameters": one.name, fit: one.fit_error, held_out: one.held_out_error} for one in self.fits
+        ]
+        return [Table("Parameters", parameters, RECOVERY), Table("Errors", errors, UNIT)]
 
     def frame(self) -> pd.DataFrame:
         """Return the parameters as a table for a notebook."""
@@ -211,7 +252,7 @@ class Calibration(Findings):
         ]
         return pd.DataFrame(rows).assign(n=N_CHECKED, unit="runs")
 
-    def chart(self, measure: str) -> Figure:
+    def chart(self, measure: str) -> Chart:
         """Draw the posterior median of a parameter with its 95 % interval, between its default and its best value.
 
         Args:
@@ -220,59 +261,18 @@ class Calibration(Findings):
         Raises:
             ConfigError: If there is no such parameter.
         """
-        from mesa_llm.experiments.charts import chart_of_estimates  # Matplotlib takes a second to import
-
         require_measure("the calibration", measure, [one.name for one in self.parameters])
         one = next(one for one in self.parameters if one.name == measure)
-        rows = {DEFAULTS: (one.default, None, None), MEDIAN: (one.median, one.low, one.high)}
-        return chart_of_estimates(measure, {**rows, BEST: (one.best, None, None)})
+        default = None if one.default is None else Estimate(one.default, None, None, 0)
+        rows = [default, Estimate(one.median, one.low, one.high, 0), Estimate(one.best, None, None, 0)]
+        return estimates_chart(measure, [DEFAULTS, MEDIAN, BEST], rows)
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return everything but the draws as JSON-serialisable types."""
         parts: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "draws"}
         parts["parameters"] = [asdict(one) for one in self.parameters]
         parts["fits"] = [asdict(one) for one in self.fits]
         return json.loads(json.dumps(parts))
-
-    def text(self) -> str:
-        """Return the tables as text for a terminal."""
-        head = (
-            "parameter",
-            "default",
-            "range",
-            "mean",
-            "median",
-            "95 % interval",
-            "best",
-            "recovered",
-            "error",
-            "blind",
-        )
-        rows = [
-            (
-                one.name,
-                NOT_KNOWN if one.default is None else f"{one.default:.3g}",
-                f"{one.prior_low:g} to {one.prior_high:g}",
-                *(f"{value:.3g}" for value in (one.mean, one.median)),
-                f"{one.low:.3g} to {one.high:.3g}",
-                f"{one.best:.3g}",
-                f"{one.n_covered} of {one.n_recovered}",
-                *(f"{value:.3g}" for value in (one.recovery_error, one.prior_error)),
-            )
-            for one in self.parameters
-        ]
-        first, last = self.fitted_steps
-        first_out, last_out = self.held_out_steps
-        fit_head = ("parameters", f"error in steps {first} to {last}", f"in steps {first_out} to {last_out}, held out")
-        fits = [(one.name, figure_text(one.fit_error), figure_text(one.held_out_error)) for one in self.fits]
-        notes = [
-            "recovered: simulations with known parameters whose 95 % interval covers them; error: of their posterior "
-            "means; blind: without looking at the series.",
-            "Errors of series are in standard deviations of the target: 1 is as far off as its mean.",
-        ]
-        if self.n_incomplete:
-            notes.append(f"Left out, as they ended before step {last}: {counted(self.n_incomplete, 'run')}.")
-        return "\n".join([*table(head, rows), "", *table(fit_head, fits), "", *notes])
 
 
 # -- the calibration
@@ -640,7 +640,7 @@ def _write(result: Calibration, folder: Path) -> None:
         ConfigError: If they cannot be written.
     """
     try:
-        (folder / RESULTS).write_text(json.dumps(result.summary(), indent=1) + "\n", encoding="utf-8")
+        (folder / RESULTS).write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
         result.draws.to_csv(folder / DRAWS, index=False)
     except OSError as error:
         raise ConfigError(f"{error.filename}: the results cannot be written: {error.strerror}") from error

@@ -2,7 +2,7 @@
 
     found = sensitivity(TownModel, {"gain": (0, 1), "level": (0, 20)}, folder="runs/sensitivity")
     found.table            # one row per result and parameter: Sobol indices, with their intervals
-    found.draw()           # as bars
+    found.draw()           # with their intervals
 
 One sweep over a design of SALib (Iwanaga, Usher and Herman 2022). Each point is run with the same seeds, and results
 are averaged over them before the analysis. An analysis that is started again makes only the missing runs.
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.panels import Panels
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, how_of_points, ranges_of, settings_of
 from mesa_llm.experiments.findings import Findings, Table, require_measure
@@ -28,11 +30,10 @@ from mesa_llm.experiments.runs.run import LAST
 from mesa_llm.experiments.runs.sweep import Sweep, SweepPoint
 from mesa_llm.model.model import LLMModel
 from mesa_llm.statistics import COVERAGE, FloatArray
-from mesa_llm.text import counted, figure_text, suggestion, table
+from mesa_llm.text import counted, figure_text, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 type Method = Literal["sobol", "morris"]
 """Method of a sensitivity analysis."""
@@ -97,7 +98,7 @@ class Sensitivity(Findings):
     dollars: float
     """US dollars for live replies in the runs of this call."""
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable types."""
         parts: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "indices"}
         return {**parts, "indices": self.indices.to_dict("records")}
@@ -112,9 +113,26 @@ class Sensitivity(Findings):
         """One row per result and parameter, see `indices`."""
         return self.indices
 
+    @property
+    def lead(self) -> list[str]:
+        """What is left out."""
+        return [f"{name} is left out: {reason}." for name, reason in self.left_out.items()]
+
     def parts(self) -> list[Table]:
         """Return the indices."""
-        return [Table("Indices", cast("Any", self.indices.to_dict("records")), MEANINGS[self.method])]
+        rows = [
+            {
+                "result": row["measure"],
+                "parameter": row["parameter"],
+                **{name: _index_text(row, name) for name in INDICES[self.method]},
+            }
+            for row in cast("list[dict[str, Any]]", self.table.to_dict("records"))
+        ]
+        return [Table("Indices", rows, f"{MEANINGS[self.method]} ±: half of the 95 % interval.")]
+
+    def charts(self) -> list[Panels]:
+        """Return the indices with their 95 % intervals."""
+        return [self.draw()]
 
     def compare(self, measure: str) -> pd.DataFrame:
         """Return the indices of one result: a row for each parameter, with the half widths of their 95 % intervals.
@@ -129,8 +147,8 @@ class Sensitivity(Findings):
         rows: Any = self.indices[self.indices["measure"] == measure]
         return rows.reset_index(drop=True)
 
-    def chart(self, measure: str) -> Figure:
-        """Draw the indices of one result as bars with their 95 % intervals.
+    def chart(self, measure: str) -> Chart:
+        """Draw the indices of one result with their 95 % intervals.
 
         Args:
             measure: Name of the result.
@@ -138,39 +156,21 @@ class Sensitivity(Findings):
         Raises:
             ConfigError: If there is no such result.
         """
-        return replace(self, indices=self.compare(measure)).draw()
+        rows = self.compare(measure)
+        series: list[ChartSeries] = []
+        for name in INDICES[self.method]:
+            if f"{name}_conf" in rows:
+                values, halves = (rows[column].tolist() for column in (name, f"{name}_conf"))
+                ends = [value - half for value, half in zip(values, halves, strict=True)]
+                tops = [value + half for value, half in zip(values, halves, strict=True)]
+                series.append(ChartSeries(name=name, values=values, low=ends, high=tops, kind="point"))
+        names = rows["parameter"].tolist()
+        return Chart(title=measure, series=series, names=names, is_horizontal=True, x="", y="index, 95 % interval")
 
-    def text(self) -> str:
-        """Return the table as text for a terminal."""
-        names = INDICES[self.method]
-        head = ("result", "parameter", *names)
-        rows = [
-            (row["measure"], row["parameter"], *(_index_text(row, name) for name in names))
-            for row in cast("list[dict[str, Any]]", self.table.to_dict("records"))
-        ]
-        notes = [f"{MEANINGS[self.method]} ±: half of the 95 % interval."]
-        notes += [f"{name} is left out: {reason}." for name, reason in self.left_out.items()]
-        return "\n".join([*table(head, rows), "", *notes])
-
-    def draw(self) -> Figure:
-        """Draw the indices as bars with their 95 % intervals, a panel for each result."""
-        from mesa_llm.experiments.charts import Drawing  # Matplotlib takes a second to import
-
-        measures = list(dict.fromkeys(self.table["measure"]))
-        names = [name for name in INDICES[self.method] if f"{name}_conf" in self.table]
-        figure = Drawing(figsize=(6, 0.8 + 2.2 * max(len(measures), 1)), layout="constrained")
-        panels = figure.subplots(max(len(measures), 1), squeeze=False)[:, 0]
-        for measure, panel in zip(measures, panels, strict=False):
-            rows = self.table[self.table["measure"] == measure]
-            places = np.arange(len(rows))
-            width = 0.8 / len(names)
-            for index, name in enumerate(names):
-                left = places + (index - (len(names) - 1) / 2) * width
-                panel.bar(left, rows[name], width, yerr=rows[f"{name}_conf"], capsize=3, label=name)
-            panel.set_xticks(places, rows["parameter"].tolist())
-            panel.set_title(measure)
-            panel.legend()
-        return figure
+    def draw(self) -> Panels:
+        """Draw the indices with their 95 % intervals, a panel for each result."""
+        charts = [self.chart(measure) for measure in dict.fromkeys(self.indices["measure"])]
+        return Panels(title="", charts=charts, columns=2)
 
 
 def _index_text(row: Mapping[str, Any], name: str) -> str:
@@ -382,7 +382,7 @@ def _write(result: Sensitivity, folder: Path) -> None:
         ConfigError: If they cannot be written.
     """
     try:
-        (folder / RESULTS).write_text(json.dumps(result.summary(), indent=1) + "\n", encoding="utf-8")
+        (folder / RESULTS).write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
         result.table.to_csv(folder / TABLE, index=False)
     except OSError as error:
         raise ConfigError(f"{error.filename}: the results cannot be written: {error.strerror}") from error

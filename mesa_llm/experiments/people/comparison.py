@@ -12,14 +12,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mesa_llm.charts.chart import Chart
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.findings import Findings, Table, Value, require_measure
+from mesa_llm.experiments.findings import Findings, Table, Value, estimates_chart, require_measure
 from mesa_llm.experiments.people.answers import (
     AGENT,
     ANSWER,
@@ -46,10 +47,7 @@ from mesa_llm.experiments.people.scales import AnswerScale, doubtful_numbers, od
 from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.statistics import Estimate, cluster_means, mean_estimate, with_interval
 from mesa_llm.tables import MISSING, TableSource
-from mesa_llm.text import clip, counted, figure_text, suggestion, table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from mesa_llm.text import clip, counted, figure_text, suggestion
 
 MAX_GROUPS = 30
 """Maximum number of groups of a column."""
@@ -189,18 +187,22 @@ class PeopleComparison(Findings):
         return "Comparison with people"
 
     def parts(self) -> list[Table]:
-        """Return the figures, one row per question, group and source; then the estimates."""
-        cells = [{name: cell for name, cell in row.cells.items() if name not in _SHARES} for row in self.rows]
+        """Return the answers, people first in each question and group; the estimates; and all figures."""
+        every = [{name: cell for name, cell in row.cells.items() if name not in _SHARES} for row in self.rows]
         estimates: list[dict[str, Value]] = [
             dict(zip(_ESTIMATE_HEAD, _estimate_cells(one), strict=True)) for one in self.estimates
         ]
-        found = [Table("Answers compared with people's", cells, LEGEND)]
-        return [*found, *([Table("Estimates for all units", estimates)] if estimates else [])]
+        title = "Estimates for all units, by people alone and with simulated answers (95 % intervals)"
+        return [
+            Table("Answers compared with people's", _rows_of(self.rows), LEGEND),
+            *([Table(title, estimates)] if estimates else []),
+            Table("All figures", every, is_folded=True, max_lines=0),
+        ]
 
     @property
     def lead(self) -> list[str]:
         """What was left out, and why."""
-        return list(self.notes)
+        return [f"Note: {note}." for note in self.notes]
 
     def compare(self, measure: str) -> pd.DataFrame:
         """Return how far each source is from people in a question, with the ends of its intervals.
@@ -213,7 +215,7 @@ class PeopleComparison(Findings):
         """
         return pd.DataFrame([row.cells for row in self._about(measure)]).assign(unit="answers")
 
-    def chart(self, measure: str) -> Figure:
+    def chart(self, measure: str) -> Chart:
         """Draw the mean answer of people and of each source with its 95 % interval; of choices, the distances.
 
         Args:
@@ -222,15 +224,13 @@ class PeopleComparison(Findings):
         Raises:
             ConfigError: If there is no such question.
         """
-        from mesa_llm.experiments.charts import chart_of_estimates  # Matplotlib takes a second to import
-
         rows = [row for row in self._about(measure) if not row.group]
         if rows[0].kind == "choice":
-            distances = {row.source: (row.distance, None, None) for row in rows}
-            return chart_of_estimates(f"{measure}: total variation distance from people", distances)
+            distances = [None if row.distance is None else Estimate(row.distance, None, None, row.n) for row in rows]
+            title = f"{measure}: total variation distance from people"
+            return estimates_chart(title, [row.source for row in rows], distances)
         means = {"people": rows[0].people_mean, **{row.source: row.mean for row in rows}}
-        known = {name: (one.value, one.low, one.high) for name, one in means.items() if one is not None}
-        return chart_of_estimates(f"{measure}: mean answer, with its 95 % interval", known)
+        return estimates_chart(f"{measure}: mean answer, with its 95 % interval", list(means), list(means.values()))
 
     def _about(self, question: str) -> list[AnswerComparison]:
         require_measure(self.name, question, list(dict.fromkeys(row.question for row in self.rows)))
@@ -252,22 +252,13 @@ class PeopleComparison(Findings):
                 return row
         raise KeyError((question, source, group))
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable types."""
         return {
             "rows": [row.cells for row in self.rows],
             "estimates": [asdict(one) for one in self.estimates],
             "notes": list(self.notes),
         }
-
-    def text(self) -> str:
-        """Return the figures as tables for a terminal."""
-        blocks = [_lines_of(self.rows)]
-        if self.estimates:
-            blocks.append(["Estimates for all units, by people alone and with simulated answers (95 % intervals)"])
-            blocks[-1] += table(_ESTIMATE_HEAD, [_estimate_cells(one) for one in self.estimates])
-        blocks.append([LEGEND, *(f"Note: {note}." for note in self.notes)])
-        return "\n\n".join("\n".join(lines) for lines in blocks)
 
 
 LEGEND = (
@@ -282,8 +273,8 @@ _HEAD = ("question", "source", "n", "missing", "answers", "distance", "split-hal
 _ESTIMATE_HEAD = ("question", "source", "people alone", "with simulated answers", "weight", "people", "simulated")
 
 
-def _lines_of(rows: Sequence[AnswerComparison]) -> list[str]:
-    """Return the figures as lines: people first in each question and group."""
+def _rows_of(rows: Sequence[AnswerComparison]) -> list[dict[str, Value]]:
+    """Return the figures as rows of a table: people first in each question and group."""
     cells: list[list[str]] = []
     place = None
     for row in rows:
@@ -293,7 +284,7 @@ def _lines_of(rows: Sequence[AnswerComparison]) -> list[str]:
             answers = _answers_text(row.people_mean, row.people_shares)
             cells.append([name, "people", f"{row.n_people}", f"{row.n_people_missing}", answers, "", "", "", ""])
         cells.append(["", *_cells_of(row)])
-    return table(_HEAD, cells)
+    return [dict(zip(_HEAD, row, strict=True)) for row in cells]
 
 
 def _cells_of(row: AnswerComparison) -> list[str]:

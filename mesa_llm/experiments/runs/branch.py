@@ -15,6 +15,8 @@ import mesa
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json
+from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.palette import GREY
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, ReplayError
@@ -31,7 +33,6 @@ from mesa_llm.runlog.tables import loaded
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 BRANCH = "branch"
 """Key in a branch's manifest: its source, the step, and the changes."""
@@ -301,7 +302,7 @@ class Branch(Findings):
         last: Any = both[both["step"] == both["step"].max()]
         return [Table("Both runs in their last common step", last.to_dict("records"))]
 
-    def chart(self, measure: str) -> Figure:
+    def chart(self, measure: str) -> Chart:
         """Draw a measure of both runs over the steps.
 
         Args:
@@ -310,18 +311,12 @@ class Branch(Findings):
         Raises:
             ConfigError: If there is no such measure.
         """
-        from mesa_llm.experiments.charts import Drawing  # Matplotlib takes a second to import
-
         rows = self.compare(measure)
-        figure = Drawing(figsize=(7.5, 3.2), layout="constrained")
-        axes: Any = figure.subplots()
-        for run in ("parent", "branch"):
-            axes.plot(rows["step"], rows[run], label=run)
-        axes.axvline(self.at, color="0.6", linestyle=":")
-        axes.set_xlabel("step")
-        axes.set_ylabel(measure)
-        axes.legend(frameon=False)
-        return figure
+        series = [
+            ChartSeries(name=run, values=rows[run].tolist(), at=rows["step"].tolist()) for run in ("parent", "branch")
+        ]
+        fork = ChartSeries(values=[None], at=[self.at], kind="moment", colour=GREY)
+        return Chart(title=measure, series=[*series, fork])
 
     def compare(self, measure: str | None = None) -> pd.DataFrame:
         """Return the measures of both runs, side by side.

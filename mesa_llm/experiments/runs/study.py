@@ -283,7 +283,7 @@ class StudyFindings(Findings):
     @property
     def title(self) -> str:
         """The research question."""
-        return self.question
+        return f"{self.study}: {self.question}"
 
     @property
     def lead(self) -> list[str]:
@@ -298,15 +298,9 @@ class StudyFindings(Findings):
         """Return its chart, if it has one."""
         return [] if self.draw is None else [self.draw()]
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": super().summary()}
-
-    def text(self) -> str:
-        """Return the tables as text for a terminal."""
-        head = [f"{self.study}: {self.question}", self.setting_text]
-        blocks = ["\n".join(one.lines()) for one in self.tables]
-        return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.quality_text, self.caveat])])
+        return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": super().to_json()}
 
     @property
     def setting_text(self) -> str:

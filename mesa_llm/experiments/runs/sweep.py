@@ -28,7 +28,7 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import BudgetExceeded, ConfigError
-from mesa_llm.experiments.findings import Arms, Findings, Table, Value, finite, require_measure
+from mesa_llm.experiments.findings import NO_PICKS, Arms, Findings, Table, Value, finite, require_measure
 from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.plain import plain_parameters
 from mesa_llm.experiments.runs.run import (
@@ -287,14 +287,14 @@ class Sweep(Findings):
         """Return the means of each arm as text; in a dry run, the preview."""
         return self.preview().text() if self.is_dry else super().text()
 
-    def fragment(self) -> str:
+    def fragment(self, picks: Mapping[str, int] = NO_PICKS) -> str:
         """Return the means of each arm as a fragment of a page; in a dry run, the preview."""
-        return self.preview().fragment() if self.is_dry else super().fragment()
+        return self.preview().fragment() if self.is_dry else super().fragment(picks)
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         if self.is_dry:
-            return self.preview().summary()
+            return self.preview().to_json()
         counts = {"runs": self.n_runs, "done": self.n_done, "failed": self.n_failed, "tokens": self.tokens}
         return counts | {"dollars": self.dollars, "table": finite(self.rows.to_dict("records"))}
 

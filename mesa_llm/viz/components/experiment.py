@@ -10,10 +10,9 @@ import solara
 from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
-from mesa_llm.charts.chart import Chart, ChartSeries
-from mesa_llm.charts.palette import GREY
+from mesa_llm.charts.chart import Chart
 from mesa_llm.charts.style import picture_of
-from mesa_llm.experiments.audits.findings import CHANGE_COLOURS
+from mesa_llm.experiments.audits.findings import forest_chart
 from mesa_llm.text import counted, figure_text
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
@@ -174,7 +173,7 @@ def _Claim(claim: SavedClaim) -> None:
     """Show the verdict on a claim, its forest plot, and its tables."""
     Markup("audit_claim.html", claim=claim, smallest_effect=figure_text(claim.smallest_effect))
     if claim.perturbations:
-        chart = forest_chart(claim)
+        chart = saved_chart(claim)
 
         def file(kind: str) -> bytes:
             return chart.table().encode() if kind == "csv" else picture_of(chart.figure(), kind)
@@ -191,38 +190,14 @@ def _Claim(claim: SavedClaim) -> None:
             Markup("table.html", columns=columns, rows=[Row(row) for row in rows], more=0, nothing="")
 
 
-def forest_chart(claim: SavedClaim) -> Chart:
-    """Return the changes of a claim's effect with their 90 % intervals, and a band of the smallest effect.
+def saved_chart(claim: SavedClaim) -> Chart:
+    """Return the forest plot of a claim that was read from a file.
 
     Args:
         claim: The claim.
     """
-    effect = claim.smallest_effect
-    band: dict[str, Any] = {"kind": "level", "values": [0.0], "low": [-effect], "high": [effect]}
-    series = [ChartSeries(name="within the smallest effect", colour=GREY, **band)]
-    for change, colour in CHANGE_COLOURS.items():
-        rows = [(float(at), one) for at, one in enumerate(claim.perturbations) if one.change == change]
-        if rows:
-            series.append(
-                ChartSeries(
-                    name=change,
-                    values=[one.difference.value for _, one in rows],
-                    at=[at for at, _ in rows],
-                    low=[one.low_90 for _, one in rows],
-                    high=[one.high_90 for _, one in rows],
-                    kind="point",
-                    shape="D" if change == "sensitive" else "o",
-                    colour=colour,
-                )
-            )
-    measure = _label(claim.measure or claim.name)
-    return Chart(
-        title=f"Changes of {measure}",
-        series=series,
-        names=[_label(one.perturbation) for one in claim.perturbations],
-        is_horizontal=True,
-        y=f"change of {measure}, 90 % interval",
-    )
+    rows = [(_label(one.perturbation), one) for one in claim.perturbations]
+    return forest_chart(_label(claim.measure or claim.name), claim.smallest_effect, rows)
 
 
 def _label(text: str) -> str:

@@ -16,10 +16,9 @@ from solara.core import component
 from solara.lab.utils.headers import headers
 
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.experiments.benchmarks import heatmap
-from mesa_llm.experiments.benchmarks import page as report_page
 from mesa_llm.experiments.benchmarks.cross import Cross
-from mesa_llm.experiments.benchmarks.report import BenchmarkReport, RunRow
+from mesa_llm.experiments.benchmarks.report import BenchmarkReport
+from mesa_llm.experiments.benchmarks.results import RunRow
 from mesa_llm.model.recording import Recording
 from mesa_llm.registry import find_model, require_listed
 from mesa_llm.text import counted
@@ -104,8 +103,7 @@ class FinishedBenchmark:
     def fragment(self) -> str:
         """Return its report as an HTML fragment."""
         picks = {run.log: number for number, (run, _) in enumerate(self.runs) if run.log is not None}
-        results = self.results
-        return heatmap.fragment(results, picks) if isinstance(results, Cross) else report_page.fragment(results, picks)
+        return self.results.fragment(picks)
 
     def downloads(self) -> Iterator[Download]:
         """Return its downloads."""

@@ -112,7 +112,7 @@ def world_of_twin(name: str, twin: LLMModel, label: str) -> Chart | SpaceScene:
     drawn = drawings_of(type(twin))[0](twin)
     ended = "" if twin.running or twin.time >= CLASSICS[name].steps else ", where it ended"
     step = f"{label[:1].upper()}{label[1:]}, step {int(twin.time)}{ended}"
-    return replace(drawn, title=f"{drawn.title}: {step[:1].lower()}{step[1:]}" if drawn.title else step)
+    return replace(drawn, title=step, **({"y": drawn.title} if isinstance(drawn, Chart) else {}))
 
 
 def measure_of_twins(name: str, rule: LLMModel, llm: LLMModel) -> Chart:

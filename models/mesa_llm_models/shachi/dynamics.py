@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels, shade_of
+from mesa_llm.charts import COLOURS, GREY, Chart, ChartSeries, Panels, limits_of, shade_of
 from mesa_llm.experiments.findings import Table, Value, estimate_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.statistics import COVERAGE, Column, mean_estimate, with_interval
@@ -175,7 +175,7 @@ def prices_chart(paths: list[dict[Stock, list[float]]], *, is_comparable: bool) 
         if is_comparable:
             original: dict[str, Any] = {"name": "original, Gemini-Pro", "colour": GREY, "is_dashed": True}
             series.append(ChartSeries(values=gemini_paths()[stock][:length], **original))
-        charts.append(Chart(title=f"Price of {stock}", series=series, x="session"))
+        charts.append(Chart(title=f"Price of {stock}", series=series, x="session", **limits_of(series)))
     return Panels(title=f"Prices over the sessions ({counted(len(paths), 'run')})", charts=charts)
 
 

@@ -419,4 +419,4 @@ def validity_chart(reactions: Reactions) -> Panels:
             real: dict[str, Any] = {"name": "real", "colour": INK, "is_dashed": True}
             series.append(ChartSeries(values=list(reactions.real.values()), at=list(reactions.real), **real))
         charts.append(Chart(title=design, series=series, x="days from the last close before the news"))
-    return Panels(title="Change of the price, %", charts=charts, has_one_scale=True)
+    return Panels(title="Change of the price, %", charts=charts, columns=4, has_one_scale=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels
+from mesa_llm.charts import COLOURS, GREY, INK, Chart, ChartSeries, Panels, limits_of
 from mesa_llm.experiments.findings import Table, Value, comparison_cells
 from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.statistics import Comparison, compare, correct, mean_estimate, ratio_estimate
@@ -271,7 +271,7 @@ def lagged_correlation(course: Mapping[str, Sequence[float]], lag: int) -> float
 
 # -- chart
 
-ARM_COLOURS = dict(zip((*ARMS, CONTROL), (*COLOURS[:4], GREY), strict=True))
+ARM_COLOURS: dict[str, str] = dict(zip((*ARMS, CONTROL), (*COLOURS[:4], GREY), strict=True))
 
 
 def worlds_chart(rows: pd.DataFrame) -> Panels:
@@ -280,17 +280,11 @@ def worlds_chart(rows: pd.DataFrame) -> Panels:
     Args:
         rows: One row per run, with its `arm`.
     """
-    charts = [
-        Chart(
-            title=f"Price of {stock}",
-            series=[
-                ChartSeries(name=arm, values=paths_of(rows, f"price_{stock}", arm).mean(axis=0).tolist(), colour=colour)
-                for arm, colour in ARM_COLOURS.items()
-            ],
-            x="session",
-        )
-        for stock in STOCKS
-    ]
+    charts: list[Chart] = []
+    for stock in STOCKS:
+        means = {arm: paths_of(rows, f"price_{stock}", arm).mean(axis=0).tolist() for arm in ARM_COLOURS}
+        series = [ChartSeries(name=arm, values=mean, colour=ARM_COLOURS[arm]) for arm, mean in means.items()]
+        charts.append(Chart(title=f"Price of {stock}", series=series, x="session", **limits_of(series)))
     title = f"Trading and talking ({counted(len(set(rows['seed'])), 'seed')})"
     return Panels(title=title, charts=[*charts, changes_chart(rows)])
 

@@ -131,7 +131,7 @@ def test_the_report_says_what_was_not_audited_and_is_one_page(tmp_path: Path) ->
     assert "persona as a table" in page
     assert "two one-sided tests" in page
     assert re.search(r"With 2 seeds and \d perturbations, none can be called sensitive; that takes at least 8", page)
-    assert json.loads(json.dumps(found.summary()))["claims"][0]["verdict"] in page
+    assert json.loads(json.dumps(found.to_json()))["claims"][0]["verdict"] in page
 
 
 def test_the_measures_stand_beside_those_of_people(tmp_path: Path) -> None:

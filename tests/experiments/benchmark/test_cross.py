@@ -4,14 +4,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError, ScriptedLLM, Task
 from mesa_llm.errors import BadReply
 from mesa_llm.experiments.benchmarks.cross import Cross, cross
 from mesa_llm.experiments.benchmarks.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.experiments.benchmarks.heatmap import heat_map, page
 from mesa_llm.experiments.benchmarks.task import find_task
 from mesa_llm.llm.replies import call
 from mesa_llm.records import Request
@@ -111,17 +109,17 @@ def test_a_run_that_failed_leaves_its_pair_out() -> None:
     assert comparison is not None
     assert figure is not None
     assert (comparison.difference.n, figure.n) == (2, 3)
-    (failure,) = found.failures()
+    (failure,) = found.faults
     assert failure.startswith("FAILED pot, sotopia: 1 of 3 runs: none of the 12 decisions succeeded")
 
 
 def test_failed_decisions_are_counted_beside_scores() -> None:
     half = ScriptedLLM(lambda request: pay(request) if request.salt.agent % 2 else BadReply("down"))
     found = cross([POT], {"own": None}, llm=half, seeds=2, attempts=1)
-    (line,) = found.failures()
+    (line,) = found.faults
     assert line.startswith("IN PART pot, own: 12 of 24 decisions failed, and the scores are of what came; ")
     assert line in found.text()
-    assert line in page(found)
+    assert line in found.page()
 
 
 def test_rule_twins_ignore_designs_so_that_all_rows_are_equal() -> None:
@@ -146,15 +144,16 @@ def test_everything_is_json_and_a_page_with_a_heat_map(taken_apart) -> None:
     cell = figures["cells"][1]
     assert (cell["design"], cell["installation"]["config"], len(cell["runs"])) == ("own without config", "ignored", 6)
     assert figures["designs"]["own without memory"] == {"memory": "none"}
-    html = page(taken_apart)
+    html = taken_apart.page()
     assert "data:image/svg+xml" in html
     assert "own without tools" in html
 
 
 def test_a_difference_of_one_pair_has_no_colour() -> None:
     found = cross([POT], ablations("own", None), llm=PAYER, seeds=1)
-    image: Any = heat_map(found).axes[1].get_images()[0].get_array()
-    assert np.ma.getmaskarray(image).ravel().tolist() == [False, True, True, True]
+    effects: Any = found.heat_maps().charts[1]
+    assert effects.series[0].values == [0.0, None, None, None]
+    assert set(effects.series[0].colours) == {"#ffffff"}
 
 
 def test_what_cannot_be_is_said_before_anybody_is_asked() -> None:

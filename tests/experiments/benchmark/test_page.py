@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from mesa_llm.charts import Chart, Panels
 from mesa_llm.engine.access import Access
-from mesa_llm.experiments.benchmarks.page import plot_of
+from mesa_llm.experiments.benchmarks.charts import scores_chart
 from mesa_llm.experiments.benchmarks.report import report_of
 from mesa_llm.experiments.benchmarks.runs import Candidate, PlannedRun, TaskRuns
 from tests.experiments.benchmark.pots import POT
@@ -15,6 +16,7 @@ def test_each_instrument_has_a_scale_of_its_own() -> None:
     names = ("Mood: joy", "Mood: gloom", "Sums: coins", "debt")
     task = replace(POT, score=lambda model: dict.fromkeys(names, 1.0))
     runs = TaskRuns([PlannedRun(task, RANDOM, seed) for seed in (1, 2)], access=Access(), folder=None).run()
-    figure = plot_of(report_of([task], [RANDOM], runs, {}).tasks[0])
-    rows = {axes.get_title("left"): [tick.get_text() for tick in axes.get_yticklabels()] for axes in figure.axes}
+    panels = scores_chart(report_of([task], [RANDOM], runs, {}).tasks[0])
+    assert isinstance(panels, Panels)
+    rows = {chart.title: chart.names for chart in panels.charts if isinstance(chart, Chart)}
     assert rows == {"Mood": ["joy", "gloom"], "Sums": ["coins"], "": ["debt"]}
