@@ -20,8 +20,11 @@ from tests.faulty_server import FaultyServer
 
 STEPS = 3
 
-SMALLER = {"compost": {"n_personas": 1, "n_topics": 1}}
-"""Parameters of models whose results would take long: here, a random forest for each persona on each topic."""
+SMALLER = {
+    "compost": {"n_personas": 1, "n_topics": 1},
+    "wolf_sheep": {"size": 7, "n_sheep": 10, "n_wolves": 3},
+}
+"""Parameters of models whose results would take long: a random forest for each persona on each topic; 260 animals."""
 
 every_model = pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
 
