@@ -45,7 +45,7 @@ class Publisher(DisplayPublisher):
 
     def publish(self, data: Any, metadata: Any = None, **others: Any) -> None:
         """Keep one output."""
-        OUTPUTS.append(new_output("display_data", data=data, metadata=metadata or {}))
+        OUTPUTS.append(new_output("display_data", data=as_text(data), metadata=metadata or {}))
 
 
 class Hook(DisplayHook):
@@ -56,7 +56,7 @@ class Hook(DisplayHook):
 
     def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
         """Keep the value, in all of its forms."""
-        OUTPUTS.append(new_output("execute_result", data=format_dict, metadata=md_dict or {}))
+        OUTPUTS.append(new_output("execute_result", data=as_text(format_dict), metadata=md_dict or {}))
 
     def finish_displayhook(self) -> None:
         """Do nothing: nothing was printed."""
@@ -134,6 +134,11 @@ def executed_apart(file: Path, target: Path) -> NotebookNode:
     done = run("-m", "tests.cells", "-", file, target, cwd=Path(__file__).parents[1], timeout=600)
     assert done.returncode == 0, done.out + done.err
     return nbformat.read(target, as_version=4)
+
+
+def as_text(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the forms of a value as Jupyter stores them: pictures, which may come as bytes, in base64."""
+    return {kind: base64.b64encode(form).decode() if isinstance(form, bytes) else form for kind, form in data.items()}
 
 
 def kept(output: NotebookNode, number: int) -> NotebookNode:
