@@ -24,10 +24,10 @@ SEED = 1
 MAX_RUNS_NEEDED = 1_000_000
 """Number of runs above which `runs_needed` gives up."""
 
-type Correction = Literal["fdr", "holm"]
+Correction = Literal["fdr", "holm"]
 """Correction of p-values for multiple testing: Benjamini and Hochberg's, or Holm's."""
 
-type Verdict = Literal["shown", "absent", "cannot tell"]
+Verdict = Literal["shown", "absent", "cannot tell"]
 """What a comparison says of an effect: there is one, there is none as large as the margin, or neither."""
 
 
