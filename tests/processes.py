@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
+from multiprocessing import forkserver, resource_tracker, util
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -41,8 +42,6 @@ if IS_FORKED:
 
 def fork_from_here() -> None:
     """Fork later processes from this one as it is, with all that it has imported, and not from a new one."""
-    from multiprocessing import forkserver, resource_tracker, util  # not on every system
-
     spawn = util.spawnv_passfds
 
     def fork(path: Any, arguments: list[Any], kept: list[int]) -> int:

@@ -13,14 +13,13 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from multiprocessing import connection, get_context
-from multiprocessing.context import SpawnContext
+from multiprocessing import connection, context, get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.processes import CONTEXT, fork_from_here
+from tests.processes import fork_from_here
 
 INDEX_BYTES = 2
 POLL_S = 1.0
@@ -71,10 +70,7 @@ class Worker:
             self.process.kill()
 
 
-FORKED: Any = CONTEXT.Process  # where processes can be forked
-
-
-class Forked(FORKED):
+class Forked(context.ForkServerProcess):
     """A process of `multiprocessing` that library and tests start to be a new one: it need not import everything."""
 
     def start(self) -> None:
@@ -162,7 +158,7 @@ def work(config: pytest.Config, files: Sequence[list[pytest.Item]], order: int, 
     """Run tests in this process, until none is left."""
     warnings.filterwarnings("ignore", ".* is multi-threaded")
     fork_from_here()
-    SpawnContext.Process = Forked  # type: ignore[assignment,misc]
+    context.SpawnContext.Process = Forked  # type: ignore[assignment]
     manager: Any = config.pluginmanager
     captured = manager.getplugin("capturemanager")  # its files are those of the parent
     captured.stop_global_capturing()
