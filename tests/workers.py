@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from multiprocessing import connection, context, get_context
+from multiprocessing import connection, get_context
 from pathlib import Path
 from typing import Any
 
@@ -68,21 +68,6 @@ class Worker:
             os.kill(self.process.pid, signal.SIGINT)
             self.process.join(ENDING_S)
             self.process.kill()
-
-
-class Forked(context.ForkServerProcess):
-    """A process of `multiprocessing` that library and tests start to be a new one: it need not import everything."""
-
-    def start(self) -> None:
-        """Start it in the environment of this process, as a new one would be."""
-        self.environment = dict(os.environ)
-        super().start()
-
-    def run(self) -> None:
-        """Run what it is for."""
-        os.environ.clear()
-        os.environ.update(self.environment)
-        super().run()
 
 
 class Sender:
@@ -158,7 +143,6 @@ def work(config: pytest.Config, files: Sequence[list[pytest.Item]], order: int, 
     """Run tests in this process, until none is left."""
     warnings.filterwarnings("ignore", ".* is multi-threaded")
     fork_from_here()
-    context.SpawnContext.Process = Forked  # type: ignore[assignment]
     manager: Any = config.pluginmanager
     captured = manager.getplugin("capturemanager")  # its files are those of the parent
     captured.stop_global_capturing()
