@@ -249,15 +249,26 @@ def notebooks(venv: Environment, arguments: list[str]) -> int:
 def test(venv: Environment, arguments: list[str]) -> int:
     pytest = [venv.program("python"), "-m", "pytest"]
     # one more than cores: two leave a tenth of the time of two cores to waiting for servers, browsers and kernels
-    shared = ["--workers", str(min((os.cpu_count() or 2) + 1, MAX_WORKERS))]
+    n_workers = min((os.cpu_count() or 2) + 1, MAX_WORKERS)
+    shared = [
+        "-n",
+        str(n_workers),
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+    ]  # the order is that of tests/conftest.py
     is_fast = arguments[:1] == ["--fast"]
     if arguments[:1] == ["--shard"]:
         return run(*pytest, *shared, *arguments)
     if arguments and not is_fast:
         return run(*pytest, *arguments)
     tests = [*FAST_TESTS, "-m", FAST_MARKERS, *arguments[1:]] if is_fast else []
+    is_compiled = Path(surroundings()["PYTHONPYCACHEPREFIX"]).exists()  # if not, each worker would compile everything
+    compiling = None if is_compiled else start_beside(*pytest, "--collect-only", "-qq", *tests)
     types = None if is_fast else start_beside(venv.program("pyright"))
     failed = [linter for linter in LINTERS if not passes(venv, linter)]
+    if compiling is not None:
+        compiling.communicate()
     status = run(*pytest, *shared, *tests)
     if types is not None:
         report, _ = types.communicate()

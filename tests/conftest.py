@@ -13,8 +13,6 @@ import typer.main
 import typer.testing
 from hypothesis import settings
 
-pytest_plugins = ["tests.workers"]
-
 # The same fifty examples of each property in every run; --hypothesis-profile=thorough draws others, ten times as many.
 settings.register_profile("mesa_llm", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=500)

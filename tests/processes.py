@@ -1,26 +1,19 @@
 """Processes of Python that start at once: forked from one that has imported, once, what most of them need.
 
-Where processes share the tests (`tests/workers.py`) it has imported all; where nothing can be forked each is a new one.
-What a test says about a fresh process needs `subprocess`.
+Where nothing can be forked each is a new one. What a test says about a fresh process needs `subprocess`.
 """
 
 from __future__ import annotations
 
 import atexit
-import faulthandler
-import logging
 import multiprocessing
 import os
 import runpy
 import signal
 import sys
 import tempfile
-import threading
-from contextlib import suppress
-from multiprocessing import forkserver, resource_tracker, util
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 IS_FORKED = "forkserver" in multiprocessing.get_all_start_methods()
 CONTEXT: Any = multiprocessing.get_context("forkserver" if IS_FORKED else "spawn")
@@ -38,29 +31,6 @@ IMPORTED = [
 
 if IS_FORKED:
     CONTEXT.set_forkserver_preload(IMPORTED)
-
-
-def fork_from_here() -> None:
-    """Fork later processes from this one as it is, with all that it has imported, and not from a new one."""
-    spawn = util.spawnv_passfds
-
-    def fork(path: Any, arguments: list[Any], kept: list[int]) -> int:
-        pid = os.fork()
-        if pid:
-            return pid
-        util.spawnv_passfds = spawn
-        forkserver._forkserver.__init__()  # type: ignore[attr-defined]  # that of the parent, whose lock is held
-        for number in set(map(int, os.listdir("/dev/fd"))) - {0, 1, 2, *kept}:  # else their pipes never end
-            with suppress(OSError):
-                os.close(number)
-        try:
-            exec(arguments[-1], {})
-        finally:
-            os._exit(1)
-
-    resource_tracker.ensure_running()
-    with patch.object(util, "spawnv_passfds", fork):
-        forkserver.ensure_running()
 
 
 class Python:
@@ -160,18 +130,10 @@ def _become(command: list[str], out: str, err: str, environment: dict[str, str],
     if "matplotlib" in sys.modules and "MPLBACKEND" in environment:  # it is read where Matplotlib is imported
         sys.modules["matplotlib"].rcParams["backend"] = environment["MPLBACKEND"]
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    _leave_pytest()
     try:
         _run(command)
     finally:
         atexit._run_exitfuncs()
-
-
-def _leave_pytest() -> None:
-    """Undo what pytest has set for all of its process."""
-    faulthandler.disable()
-    sys.unraisablehook, threading.excepthook = sys.__unraisablehook__, threading.__excepthook__
-    logging.root.handlers.clear()
 
 
 def _run(command: list[str]) -> None:
