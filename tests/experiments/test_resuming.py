@@ -133,7 +133,8 @@ def lasting(found: Any) -> Any:
 def common(found: Any, recorded: Any) -> Any:
     """Return what was found, without intervals, and without fields that findings did not have then."""
     if isinstance(found, dict) and isinstance(recorded, dict):
-        return {name: common(found.get(name), value) for name, value in recorded.items() if name not in JUDGED}
+        left_out = JUDGED | ({"runs"} if recorded.get("mean", 0) is None else set())  # no run has the figure
+        return {name: common(found.get(name), value) for name, value in recorded.items() if name not in left_out}
     if isinstance(found, str):
         return re.sub(r" \[.*\]$", "", found)
     if isinstance(found, list) and isinstance(recorded, list) and len(found) == len(recorded):

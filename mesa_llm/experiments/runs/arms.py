@@ -20,7 +20,7 @@ from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
-from mesa_llm.statistics import Estimate, mean_intervals
+from mesa_llm.statistics import Estimate, mean_estimate, mean_intervals
 
 if TYPE_CHECKING:
     from mesa_llm.charts import Drawn
@@ -275,12 +275,6 @@ def estimates(figures: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
     Args:
         figures: Figures of each seed, by name.
     """
-    names = list(dict.fromkeys(name for one in figures for name in one))
-    table = np.array([[one.get(name, np.nan) for name in names] for one in figures], dtype=np.float64)
-    columns = zip(names, *mean_intervals(table.reshape(len(figures), len(names))), strict=True)
-    ends = {name: (float(mean), _number(low), _number(high)) for name, mean, low, high in columns}
-    return {name: Estimate(*values, len(figures)) for name, values in ends.items()}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    names = dict.fromkeys(name for one in figures for name in one)
+    found = {name: mean_estimate([one.get(name) for one in figures]) for name in names}
+    return {name: one or Estimate(np.nan, None, None, 0) for name, one in found.items()}
