@@ -25,4 +25,3 @@ from .style import headline as headline
 from .style import legend_below as legend_below
 from .style import picture_of as picture_of
 from .style import sheet as sheet
-from .style import stacked as stacked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -11,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from mesa_llm.charts.palette import COLOURS, GREY, LIGHT
+from mesa_llm.charts.palette import GREY, LIGHT
 
 DOLLARS = FuncFormatter(lambda amount, _: f"${amount:,.2f}".removesuffix(".00").replace("$-", "−$"))
 """Formatter of an axis: with cents only where there are any."""
@@ -101,26 +100,6 @@ def headline(figure: Figure, title: str) -> None:
         title: Title of the plot.
     """
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=GREY)
-
-
-def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[str] = COLOURS) -> Figure:
-    """Plot the parts of a sum of dollars as stacked areas over steps.
-
-    Args:
-        title: Title of the plot.
-        parts: Name → dollars per step, from step 0.
-        colours: Colours of the parts.
-    """
-    figure, axes = sheet(title)
-    steps = len(next(iter(parts.values())))
-    if steps == 1:  # an area needs two points
-        parts = {name: [*dollars, *dollars] for name, dollars in parts.items()}
-    across = range(max(steps, 2))
-    axes.stackplot(across, *parts.values(), labels=list(parts), colors=list(colours), alpha=0.85)
-    axes.set_xlim(0, max(steps - 1, 1))
-    axes.yaxis.set_major_formatter(DOLLARS)
-    legend_below(axes, len(parts))
-    return figure
 
 
 def legend_above(axes: Any, fontsize: float | None = None) -> None:

@@ -38,9 +38,9 @@ def test_a_calibration_prints_what_it_found(tmp_path: Path, target: Path) -> Non
     assert found["held_out_steps"] == [4, 5]
     text = run_command(*words).stdout
     assert f"{found['n_runs']} runs, 0 of them new" in text
-    assert [line.split()[0] for line in text.splitlines() if line][:6] == [
-        "parameter", "n_agents", "parameters", "defaults", "best", "posterior",
-    ]  # fmt: skip
+    first = [line.split()[0] for line in text.splitlines() if line]
+    assert first[:5] == ["Calibration", "Parameters", "parameter", "n_agents", "recovered:"]
+    assert first[5:10] == ["Errors", "parameters", "defaults", "best", "posterior"]
 
 
 def test_an_analysis_prints_and_draws_the_indices(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mesa_llm.charts.chart import Chart, ChartSeries
+from mesa_llm.charts.chart import Chart, ChartSeries, limits_of
 from mesa_llm.charts.palette import COLOURS, GREY, shade_of
 from mesa_llm.charts.panels import Panels
 from mesa_llm.experiments.benchmarks.results import TaskReport
@@ -70,7 +70,7 @@ def _rows(task: TaskReport, group: str, names: Sequence[str]) -> Chart:
             look: dict[str, Any] = {"shape": shape, "colour": GREY}
             series.append(ChartSeries(name=name, values=known, kind="point", **look))
     rows = [name.removeprefix(f"{group}: ") for name in names]
-    return Chart(title=group, series=series, names=rows, is_horizontal=True, x="")
+    return Chart(title=group, series=series, names=rows, is_horizontal=True, x="", **limits_of(series))
 
 
 def _scatter(task: TaskReport) -> Chart:
@@ -91,11 +91,12 @@ type Cell = tuple[float | None, str]
 """Shade from -1 to 1, None for none; and the text of a cell."""
 
 
-def heat_map(title: str, rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> Chart:
+def heat_map(title: str, note: str, rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> Chart:
     """Draw a heat map.
 
     Args:
         title: Its title.
+        note: Meaning of its marks.
         rows: Names of the rows.
         columns: Name of a column → its cells.
     """
@@ -109,4 +110,4 @@ def heat_map(title: str, rows: Sequence[str], columns: Mapping[str, Sequence[Cel
         )
         for name, cells in columns.items()
     ]
-    return Chart(title=title, series=series, names=rows, is_horizontal=True, x="")
+    return Chart(title=title, series=series, names=rows, is_horizontal=True, x="", y=note)

@@ -202,8 +202,8 @@ class Cross(Results):
         ratios = {task.task: [self._ratio_cell(task, design) for design in self.designs] for task in self.tasks}
         effects = {task.task: [self._effect_cell(task, design) for design in self.designs] for task in self.tasks}
         charts = [
-            heat_map("Ratio to the diagonal (in brackets: the study's)", list(self.designs), ratios),
-            heat_map(f"Difference, in SDs (*: corrected p < {SIGNIFICANT})", list(self.designs), effects),
+            heat_map("Ratio to the diagonal", "in brackets: the study's", list(self.designs), ratios),
+            heat_map("Difference, in SDs", f"*: corrected p < {SIGNIFICANT}", list(self.designs), effects),
         ]
         return Panels(title="Designs × tasks", charts=charts, columns=2)
 

@@ -41,7 +41,8 @@ OTHER_TARGET = " ≠"
 """Mark of a study's error that was measured against another target than ours."""
 
 COMPARISON = (
-    "The errors of the candidates, constant and people are distances from the same target: compare them along a row. "
+    "The error is the distance between published scores and ours, averaged over runs. Those of the candidates, "
+    "constant (always the target's mean) and people are distances from the same target: compare them along a row. "
     "its baseline is the kind that the study has, run here: random choice, shuffled replies, or the first candidate "
     "without some components (with --baseline). halves is the noise between runs. The study's errors are of its own "
     "runs: compare them with the candidates' only where the items, the target and the unit are the study's, as the "
