@@ -15,6 +15,7 @@ from typing import Any
 
 import matplotlib
 import nbformat
+import pandas
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
@@ -108,6 +109,7 @@ def execute(file: Path) -> NotebookNode:
     activate_matplotlib(INLINE)
     configure_inline_support(shell, INLINE)
     matplotlib.rcParams["figure.dpi"] = DPI
+    pandas.set_option("display.max_columns", 20, "display.width", 80)  # not the width of the terminal
     written = sys.stdout, sys.stderr
     for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         OUTPUTS.clear()

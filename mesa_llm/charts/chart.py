@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
@@ -302,6 +303,15 @@ class Chart:
         figure, axes = sheet(literal(self.title), height=self.height)
         self.draw(axes)
         return figure
+
+    def savefig(self, file: str | Path, **options: Any) -> None:
+        """Write the picture into a file, as Matplotlib does.
+
+        Args:
+            file: Its place; the ending says whether as PNG, SVG or PDF.
+            **options: As for Matplotlib's `savefig`, such as `dpi`.
+        """
+        self.figure().savefig(file, **options)
 
     def draw(self, axes: Any) -> None:
         """Draw the chart with Matplotlib.

@@ -7,6 +7,7 @@ import math
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.charts.chart import Chart, copy_sequences, literal
@@ -78,6 +79,15 @@ class Panels:
         if self.title:
             headline(figure, literal(self.title))
         return figure
+
+    def savefig(self, file: str | Path, **options: Any) -> None:
+        """Write the picture into a file, as Matplotlib does.
+
+        Args:
+            file: Its place; the ending says whether as PNG, SVG or PDF.
+            **options: As for Matplotlib's `savefig`, such as `dpi`.
+        """
+        self.figure().savefig(file, **options)
 
     def _repr_png_(self) -> bytes:
         from mesa_llm.charts.style import picture_of  # as above

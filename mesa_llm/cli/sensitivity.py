@@ -105,7 +105,7 @@ def analyse_sensitivity(
     )
     if plot is not None:
         try:
-            found.draw().figure().savefig(plot)
+            found.draw().savefig(plot)
         except OSError as error:
             raise ConfigError(f"--plot {plot}: it cannot be written: {error.strerror}") from error
     if as_json:

@@ -100,7 +100,7 @@ def study(
             (out / FIGURES).write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
             summary["page"] = str(out / PAGE)
         if plot is not None and findings.draw is not None:
-            findings.draw().figure().savefig(plot)
+            findings.draw().savefig(plot)
     except OSError as error:
         raise ConfigError(f"{error.filename}: the findings cannot be written: {error.strerror}") from error
     if as_json:

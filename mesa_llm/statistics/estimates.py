@@ -86,7 +86,8 @@ def mean_estimate(values: Column, unit: str = "runs") -> Estimate | None:
 
     Of a symmetric sample it is Student's interval. Few runs of a skewed measure (a Gini coefficient near its bound, a
     number of casualties) lie close together far more often than Student's t allows for; Hall's transformation moves
-    the ends towards the long tail. Values that are all 0 or 1 are counted: their interval is that of `share_interval`.
+    the ends towards the long tail. Where some values are 0 and all others 1, they are counted: the interval is that of
+    `share_interval`.
 
     Args:
         values: One value per run.
@@ -103,7 +104,7 @@ def mean_estimate(values: Column, unit: str = "runs") -> Estimate | None:
     if not n:
         return None
     mean = float(finite.mean())
-    if n >= MIN_RUNS and np.isin(finite, (0.0, 1.0)).all():
+    if n >= MIN_RUNS and set(finite.tolist()) == {0.0, 1.0}:
         return Estimate(mean, *share_interval(round(float(finite.sum())), n), n, unit)
     means, low, high = mean_intervals(finite[:, None])
     return Estimate(float(means[0]), as_end(low[0]), as_end(high[0]), n, unit)

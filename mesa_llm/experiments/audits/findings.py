@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -200,6 +201,11 @@ class ClaimFindings:
         """Draw the difference from the baseline under each perturbation; see `forest_chart`."""
         rows = [(row.perturbation.name, row.result) for row in self.perturbations]
         return forest_chart(self.claim.measure, self.claim.smallest_effect, rows)
+
+    def draw(self) -> Chart:
+        """Draw what `chart` draws, by its earlier name."""
+        warnings.warn("ClaimFindings.draw() is chart()", DeprecationWarning, stacklevel=2)
+        return self.chart()
 
     def section(self) -> Section:
         """Return the claim, its verdict and what it rests on."""
