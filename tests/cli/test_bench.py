@@ -179,7 +179,7 @@ def test_designs_are_crossed_with_tasks_within_one_budget_and_gone_on_with(tmp_p
         ("own", 2, 2),
         ("mine", 2, 2),
     ]
-    assert "Heat map of designs" in (tmp_path / "out" / "cross.html").read_text(encoding="utf-8")
+    assert 'alt="Designs × tasks' in (tmp_path / "out" / "cross.html").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "out" / "cross.json").read_text(encoding="utf-8")) == rich
 
 
@@ -196,9 +196,8 @@ def test_a_broken_design_file_is_one_line(text, tmp_path) -> None:
 def test_a_design_is_taken_apart(tmp_path) -> None:
     done = typed(POT, "--ablate", "stock_agent", "--llm", "random", "--repeats", 6, "--out", tmp_path)
     assert done.exit_code == 0, done.output
-    assert [line.split()[:4] for line in done.stdout.splitlines()[2:5]] == [
-        ["stock_agent", "without", name, "1"] for name in ("config", "memory", "tools")
-    ]
+    ratios = [line.split()[:4] for line in done.stdout.splitlines() if line.startswith("stock_agent without")]
+    assert ratios == [["stock_agent", "without", name, "1"] for name in ("config", "memory", "tools")]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])

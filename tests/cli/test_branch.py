@@ -68,7 +68,7 @@ def test_pairs_with_further_seeds_are_compared_and_gone_on_with(parent: Path, tm
         "--set",
         "minimum_wage=30",
         "--seeds",
-        3,
+        4,
         "--log",
         tmp_path / "new.sqlite",
     ]
@@ -76,12 +76,14 @@ def test_pairs_with_further_seeds_are_compared_and_gone_on_with(parent: Path, tm
     assert done.exit_code == 0, done.output
     figures = json.loads(done.stdout)
     apart = figures["paired"]["work_price"]["comparison"]["difference"]
-    assert (figures["seeds"], figures["step"], apart["n"]) == ([1, 2, 3], 4, 3)
+    assert (figures["seeds"], figures["step"], apart["n"]) == ([1, 2, 3, 4], 4, 4)
     assert apart["low"] <= apart["value"] <= apart["high"]
     assert {path.name for path in tmp_path.glob("new*.sqlite")} == {
-        *("new.sqlite", "new-2.sqlite", "new-2-parent.sqlite", "new-3.sqlite", "new-3-parent.sqlite")
+        *("new.sqlite", *(f"new-{seed}{whose}.sqlite" for seed in (2, 3, 4) for whose in ("", "-parent")))
     }
-    assert "no p value can be below 0.25" in typed(*words, "--workers", 2).stdout
+    assert "4 pairs of runs" in typed(*words, "--workers", 2).stdout
+    words[7] = 3
+    assert "neither an interval nor a test" in typed(*words).stdout
 
 
 def test_the_first_pair_is_the_recorded_run_and_its_branch(parent: Path, tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def test_contrasts_of_personas_are_printed_line_by_line_or_as_one_object() -> No
     assert [line.split()[0] for line in lines[1:4]] == ["extraversion", "agreeableness", "conscientiousness"]
     assert lines[-1].startswith("random reacts in 0 of 10 contrasts")
     found = json.loads(runner.invoke(app, ["doctor", "--persona", "--llm", "random", "--json"]).stdout)
-    assert {one["verdict"] for one in found["contrasts"]} == {"does not react"}
+    verdicts = {one["verdict"] for one in found["contrasts"]}
+    assert verdicts == {"does not react", "cannot tell"}  # four pairs are too few
 
 
 def test_personas_need_a_language_model() -> None:

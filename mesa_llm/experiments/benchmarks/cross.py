@@ -44,8 +44,8 @@ FULL_EFFECT = 3.0
 
 READING = (
     "Each design of agents runs in each task with the same seeds, so that runs with one seed are a pair. A task is "
-    "normalised by the design of its name, or else by the first one (reference). In brackets stand 95 % bootstrap "
-    "intervals over pairs, which are too narrow for few of them. p is that of the paired permutation test, then "
+    "normalised by the design of its name, or else by the first one (reference). In brackets stand 95 % "
+    "intervals over pairs, from four pairs on. p is that of the paired t-test, then "
     "corrected for the number of tests in this table by Benjamini and Hochberg's procedure. A ratio says that a "
     "measure is larger, not that it is better; where the diagonal is not above 0 there is none, and the difference "
     "counts. Components are used, ignored (the task has one, the design does without), or absent."

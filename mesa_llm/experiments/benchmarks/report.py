@@ -46,9 +46,9 @@ COMPARISON = (
     "its baseline is the kind that the study has, run here: random choice, shuffled replies, or the first candidate "
     "without some components (with --baseline). halves is the noise between runs. The study's errors are of its own "
     "runs: compare them with the candidates' only where the items, the target and the unit are the study's, as the "
-    "task's note says; ≠ marks those with another target. A dash: nothing to compare. In brackets: 95 % bootstrap "
-    "intervals over the runs, too narrow if there are only a few, which tend to lie above the error, because scatter "
-    "between runs adds to it."
+    "task's note says; ≠ marks those with another target. A dash: nothing to compare. In brackets: 95 % intervals "
+    "over the runs, from four runs on; too narrow where the error is no larger than halves, as an error near 0 cannot "
+    "be told from that noise."
 )
 """Which columns of the table of errors can be compared with which."""
 
