@@ -28,7 +28,7 @@ class RunBar(AbstractContextManager["RunBar"]):
         from tqdm.auto import tqdm  # in a notebook, it imports widgets
 
         hides = None if is_shown is None else not is_shown
-        self._bar: Any = tqdm(total=n_runs, unit="run", disable=hides, dynamic_ncols=True, delay=REFRESH_S)
+        self._bar: Any = tqdm(total=n_runs, unit="run", disable=hides, dynamic_ncols=True)
         self._is_total_known = n_runs is not None
         self._lock = threading.Lock()
         self._over: set[str] = set()

@@ -119,7 +119,7 @@ def test_a_claim_that_chance_shows_is_the_doing_of_the_world(tmp_path: Path) -> 
 def test_a_claim_of_policy_needs_more_than_was_audited(tmp_path: Path) -> None:
     claim = claim_from("level", {"measure": "cooperation", "smallest_effect": 0.5, "kind": "policy"}, DilemmaModel)
     (found,) = planted(
-        tmp_path, lambda prompt, request: move("defect"), claims=[claim], dimensions=["format"], seeds=3
+        tmp_path, lambda prompt, request: move("defect"), claims=[claim], dimensions=["format"], seeds=4
     ).claims
     assert found.verdict.startswith("stable under all that was audited, which is too little for a verdict: 1 of the 9")
 
