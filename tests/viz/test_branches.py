@@ -116,4 +116,6 @@ def test_dollar_signs_in_news_are_drawn_as_they_stand() -> None:
     desk.branch(model, News(text=r"From $\x to $6_"), 1)
     figure = branches_chart("coins", finished(desk).branches)(model).figure()
     picture_of(figure)
-    assert r"\$\x to \$6_" in figure.axes[0].get_legend().get_texts()[1].get_text()
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert r"\$\x to \$6_" in legend.get_texts()[1].get_text()
