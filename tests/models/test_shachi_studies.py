@@ -257,7 +257,7 @@ def test_where_a_line_is_missing_the_study_says_what_it_takes() -> None:
     short = study_swap(StudySetup([1], parameters={"n_agents": 4, "policy": "len"}, steps=6))
     assert short.tables[-1].title == "Published and ours"
     assert "dashes need 48 months" in short.text()
-    assert "an interval and a test need 2 seeds" in short.text()
+    assert "An interval and a test need 4 seeds (1 here)" in short.text()
     long = study_swap(StudySetup([1], parameters={"n_agents": 20, "policy": "len"}, steps=48))
     assert "dashes need" not in long.text()
     assert long.tables[-1].rows[0]["ours"] is not None
@@ -278,7 +278,7 @@ def test_all_indicators_stand_beside_figure_7_and_a_dash_says_what_it_takes() ->
 
 
 def test_prices_stand_beside_the_originals_session_by_session() -> None:
-    found = study_prices(StudySetup([1, 2], parameters={"n_agents": 10, "days": 2}))
+    found = study_prices(StudySetup([1, 2, 3, 4], parameters={"n_agents": 10, "days": 2}))
     courses = frame(found, 1)
     assert list(courses["original A"]) == [29, 29, 30, 29, 28.4, 28.6]
     assert courses["low A"].le(courses["high A"]).all()

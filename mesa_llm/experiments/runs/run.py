@@ -432,9 +432,10 @@ def require_whole(rows: Iterable[Row], name: str = "") -> None:
         if kind in (BudgetExceeded, Stopped):
             raise kind(text)
         raise kind(f"{counted(len(failed), 'run')}{f' of {name}' if name else ''} failed. The first one: {text:.300}")
-    rates = total_quality(json.loads(text) for row in rows if isinstance(text := row.get("quality"), str))
-    n_asked = sum(row["decisions"] for row in rows) - rates.get("not_asked", Rate(0, 0)).n
-    if 0 < n_asked <= sum(row["failures"] for row in rows):
+    asked = [row for row in rows if row.get("llm") != "rule"]  # a rule beside them always decides
+    rates = total_quality(json.loads(text) for row in asked if isinstance(text := row.get("quality"), str))
+    n_asked = sum(row["decisions"] for row in asked) - rates.get("not_asked", Rate(0, 0)).n
+    if 0 < n_asked <= sum(row["failures"] for row in asked):
         raise AllDecisionsFailed(none_succeeded(n_asked, name))
 
 
