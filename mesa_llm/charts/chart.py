@@ -152,8 +152,30 @@ class ChartSeries:
         return [end for end in ends if end is not None and math.isfinite(end)]
 
 
+class Picture:
+    """What a notebook shows and a file keeps as a picture."""
+
+    def figure(self) -> Figure:
+        """Draw it as a Matplotlib figure."""
+        raise NotImplementedError
+
+    def savefig(self, file: str | Path, **options: Any) -> None:
+        """Write the picture into a file, as Matplotlib does.
+
+        Args:
+            file: Its place; the ending says whether as PNG, SVG or PDF.
+            **options: As for Matplotlib's `savefig`, such as `dpi`.
+        """
+        self.figure().savefig(file, **options)
+
+    def _repr_png_(self) -> bytes:
+        from mesa_llm.charts.style import picture_of  # Matplotlib takes a second to import
+
+        return picture_of(self.figure())
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Chart:
+class Chart(Picture):
     """A chart of a model; a notebook shows it as a picture."""
 
     title: str
@@ -304,15 +326,6 @@ class Chart:
         self.draw(axes)
         return figure
 
-    def savefig(self, file: str | Path, **options: Any) -> None:
-        """Write the picture into a file, as Matplotlib does.
-
-        Args:
-            file: Its place; the ending says whether as PNG, SVG or PDF.
-            **options: As for Matplotlib's `savefig`, such as `dpi`.
-        """
-        self.figure().savefig(file, **options)
-
     def draw(self, axes: Any) -> None:
         """Draw the chart with Matplotlib.
 
@@ -399,11 +412,6 @@ class Chart:
         low = interval[0] if self.low is None and low < 0 else low
         high = self.high if self.high is not None else interval[1] if any(values) else 1.0
         limit(low, high)
-
-    def _repr_png_(self) -> bytes:
-        from mesa_llm.charts.style import picture_of  # as above
-
-        return picture_of(self.figure())
 
 
 def copy_sequences(record: object, *names: str) -> None:

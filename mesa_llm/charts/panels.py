@@ -7,10 +7,9 @@ import math
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mesa_llm.charts.chart import Chart, copy_sequences, literal
+from mesa_llm.charts.chart import Chart, Picture, copy_sequences, literal
 from mesa_llm.charts.palette import GREY
 from mesa_llm.charts.scenes import SpaceScene
 
@@ -22,7 +21,7 @@ INCHES = 4.4
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Panels:
+class Panels(Picture):
     """Charts and scenes side by side; a page shows them one after the other, and a notebook as one picture."""
 
     title: str
@@ -79,20 +78,6 @@ class Panels:
         if self.title:
             headline(figure, literal(self.title))
         return figure
-
-    def savefig(self, file: str | Path, **options: Any) -> None:
-        """Write the picture into a file, as Matplotlib does.
-
-        Args:
-            file: Its place; the ending says whether as PNG, SVG or PDF.
-            **options: As for Matplotlib's `savefig`, such as `dpi`.
-        """
-        self.figure().savefig(file, **options)
-
-    def _repr_png_(self) -> bytes:
-        from mesa_llm.charts.style import picture_of  # as above
-
-        return picture_of(self.figure())
 
 
 type Drawn = Chart | SpaceScene | Panels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mesa_llm.charts.chart import copy_sequences, literal, without_emoji
+from mesa_llm.charts.chart import Picture, copy_sequences, literal, without_emoji
 from mesa_llm.charts.palette import COLOURS, GREY, LIGHT, PALE
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class LegendEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpaceScene:
+class SpaceScene(Picture):
     """The space of a model with its agents; a notebook shows it as a picture."""
 
     title: str
@@ -207,11 +207,6 @@ class SpaceScene:
         self.draw(axes)
         axes.set_title(literal(self.title), loc="left", color=GREY)
         return figure
-
-    def _repr_png_(self) -> bytes:
-        from mesa_llm.charts.style import picture_of  # as above
-
-        return picture_of(self.figure())
 
 
 def write_names(axes: Any, places: list[PlacedAgent]) -> None:
