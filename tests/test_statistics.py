@@ -99,6 +99,8 @@ def test_the_interval_of_a_symmetric_sample_is_students_and_that_of_a_skewed_one
     low, high = stats.t.interval(0.95, 4, 3.0, math.sqrt(2.5 / 5))
     found: Any = mean_estimate([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
+    shares: Any = mean_estimate([0.5, 0.5, 0.5, 0.0], bounds=(0, 1))
+    assert (shares.low, shares.n) == (0, 4)
     skewed: Any = mean_estimate([1.0, 1.1, 1.2, 1.1, 6.0])
     assert skewed.high - skewed.value > 1.5 * (skewed.value - skewed.low)
 

@@ -81,7 +81,9 @@ def with_interval(estimate: Estimate | None) -> str:
     return f"{figure_text(estimate.value)} [{figure_text(estimate.low)}, {figure_text(estimate.high)}]"
 
 
-def mean_estimate(values: Column, unit: str = "runs") -> Estimate | None:
+def mean_estimate(
+    values: Column, unit: str = "runs", bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Estimate | None:
     """Average values over runs, with Student's interval, corrected for the skewness of the sample.
 
     Of a symmetric sample it is Student's interval. Few runs of a skewed measure (a Gini coefficient near its bound, a
@@ -92,6 +94,7 @@ def mean_estimate(values: Column, unit: str = "runs") -> Estimate | None:
     Args:
         values: One value per run.
         unit: What a value belongs to, in the plural.
+        bounds: Lowest and highest possible value, such as (0, 1) for a share: the interval ends there.
 
     Returns:
         The mean; None if no run has the value. It has no interval below `MIN_RUNS` runs, or if all values are equal.
@@ -107,7 +110,8 @@ def mean_estimate(values: Column, unit: str = "runs") -> Estimate | None:
     if n >= MIN_RUNS and set(finite.tolist()) == {0.0, 1.0}:
         return Estimate(mean, *share_interval(round(float(finite.sum())), n), n, unit)
     means, low, high = mean_intervals(finite[:, None])
-    return Estimate(float(means[0]), as_end(low[0]), as_end(high[0]), n, unit)
+    lowest, highest = bounds
+    return Estimate(float(means[0]), as_end(np.maximum(low[0], lowest)), as_end(np.minimum(high[0], highest)), n, unit)
 
 
 def mean_intervals(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -60,7 +60,8 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
         }
         cost = runs.cost()
     rows: list[dict[str, Value]] = [
-        {"form": name, **estimate_cells(mean_estimate(column), "cooperation")} for name, column in shares.items()
+        {"form": name, **estimate_cells(mean_estimate(column, bounds=(0, 100)), "cooperation")}
+        for name, column in shares.items()
     ]
     names = list(combinations(shares, 2))
     compared = correct([compare(shares[first], shares[second]) for first, second in names], "holm")
