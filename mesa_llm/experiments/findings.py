@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from mesa_llm.charts import Drawn
 
-MIN_RUNS = 4
-"""Minimum number of runs, or of pairs of runs, of which an interval is given."""
-
 NO_PICKS: Mapping[str, int] = MappingProxyType({})
 """Runs that a click opens on a saved page: none."""
 
@@ -176,7 +173,7 @@ class Findings:
 
         Returns:
             One row per pair of arms: `first`, `second`; mean `difference` (first minus second) with the bounds of its
-            95 % interval, `low` and `high`, missing below `MIN_RUNS` pairs; `effect` in standard deviations;
+            95 % interval, `low` and `high`, missing below four pairs; `effect` in standard deviations;
             `p` of the paired t-test, and `adjusted p` over all rows (Benjamini–Hochberg); `n` and its `unit`.
 
         Raises:
@@ -190,13 +187,12 @@ class Findings:
         for (first, second), one in zip(pairs, correct([_paired(arms[a], arms[b]) for a, b in pairs]), strict=True):
             cells = comparison_cells(one)
             n = int(cast("float", cells.pop("pairs")))
-            cells |= {} if n >= MIN_RUNS else {"low": None, "high": None}
             rows.append({"first": first, "second": second, **cells, "n": n, "unit": "pairs of runs"})
         columns = ["first", "second", "difference", "low", "high", "effect", "p", "adjusted p", "n", "unit"]
         return pd.DataFrame(rows, columns=columns)
 
     def chart(self, measure: str) -> Drawn:
-        """Draw a measure of each arm: its runs, and their mean with a 95 % interval from `MIN_RUNS` runs on.
+        """Draw a measure of each arm: its runs, and their mean with a 95 % interval from four runs on.
 
         Args:
             measure: Name of the measure.
@@ -207,12 +203,11 @@ class Findings:
         arms = self.arms(measure)
         runs = [(float(row), value) for row, values in enumerate(arms.values()) for value in values.values()]
         means = [mean_estimate(list(values.values())) for values in arms.values()]
-        known = [one if one is None or one.n >= MIN_RUNS else replace(one, low=None, high=None) for one in means]
         each = ChartSeries(
             at=[row for row, _ in runs], values=[value for _, value in runs], kind="point", is_faint=True
         )
         names = [f"{arm} (n = {len(values)})" for arm, values in arms.items()]
-        return estimates_chart(f"{measure}: runs, and their mean with its 95 % interval", names, known, each)
+        return estimates_chart(f"{measure}: runs, and their mean with its 95 % interval", names, means, each)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
