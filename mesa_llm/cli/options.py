@@ -115,6 +115,10 @@ On = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Number of runs at a time; by default one per core.")]
 Out = Annotated[Path, typer.Option(help="Output folder: results and one run log per run. Existing runs are resumed.")]
+Vary = Annotated[
+    list[str] | None,
+    typer.Option(help="Parameter and its values, as name=1,2,3 or, in JSON, name=[…]; repeatable."),
+]
 OutOfPoints = Annotated[
     Path, typer.Option(help="Output folder: results, and a row of each run. Existing runs are resumed.")
 ]

@@ -21,6 +21,7 @@ from mesa_llm.cli.options import (
     Parameters,
     SharedRunFlags,
     Steps,
+    Vary,
     Workers,
 )
 from mesa_llm.cli.sweep import values_of
@@ -37,10 +38,7 @@ def plan_runs(
         float, typer.Option(help="Smallest difference that would matter, in the unit of the measure.")
     ],
     wanted: Annotated[float, typer.Option(help="Probability to find it.")] = WANTED,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(help="Parameter and its values, as name=1,2,3 or, in JSON, name=[…]; repeatable."),
-    ] = None,
+    vary: Vary = None,
     design: Designs = None,
     llm: Llm = "rule",
     seeds: Annotated[int, typer.Option(min=4, help="Number of runs of each arm in the pilot.")] = N_SEEDS,

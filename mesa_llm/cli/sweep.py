@@ -22,6 +22,7 @@ from mesa_llm.cli.options import (
     Parameters,
     SharedRunFlags,
     Steps,
+    Vary,
     Workers,
 )
 from mesa_llm.errors import ConfigError, MesaLLMError
@@ -35,10 +36,7 @@ def run_sweep(
     model: Model,
     fixed: Parameters,
     options: SharedRunFlags,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(help="Parameter and its values, as name=1,2,3 or, in JSON, name=[…]; repeatable."),
-    ] = None,
+    vary: Vary = None,
     design: Designs = None,
     llm: Llm = "rule",
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each combination, with consecutive seeds.")] = 10,
