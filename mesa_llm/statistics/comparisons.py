@@ -67,16 +67,19 @@ class Comparison:
         return "shown" if p is not None and p <= ALPHA else "cannot tell"
 
 
-def compare(first: Column, second: Column, margin: float | None = None) -> Comparison | None:
+def compare(
+    first: Column, second: Column, margin: float | None = None, *, coverage: float = COVERAGE
+) -> Comparison | None:
     """Compare two treatments over runs with equal seeds, by the paired t-test.
 
-    Interval and p come from the same t: the interval excludes 0 just where p is below 0.05. Where all pairs differ by
-    the same amount, there is no spread to judge by: p is then that of the sign test, and there is no interval.
+    Interval and p come from the same t: the 95 % interval excludes 0 just where p is below 0.05. Where all pairs
+    differ by the same amount, there is no spread to judge by: p is that of the sign test, and there is no interval.
 
     Args:
         first: Values of one treatment, one per run.
         second: Values of the other, in the same order of seeds.
         margin: Smallest difference that would matter, in the unit of the values; for a verdict of absence.
+        coverage: Confidence level of the interval.
 
     Returns:
         The comparison; None if there is no pair.
@@ -106,7 +109,7 @@ def compare(first: Column, second: Column, margin: float | None = None) -> Compa
         return Comparison(
             Estimate(mean, None, None, n, "pairs of runs"), _effect(one, other), p, None, margin, is_within
         )
-    reach = float(stats.t.ppf((1 + COVERAGE) / 2, n - 1)) * error
+    reach = float(stats.t.ppf((1 + coverage) / 2, n - 1)) * error
     p = 2 * float(stats.t.sf(abs(mean) / error, n - 1))
     is_within = None if margin is None else float(stats.t.sf((margin - abs(mean)) / error, n - 1))
     difference = replace(bare, low=mean - reach, high=mean + reach)

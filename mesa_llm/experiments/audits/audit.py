@@ -35,7 +35,7 @@ from mesa_llm.experiments.audits.dimensions import (
 )
 from mesa_llm.experiments.audits.findings import Audit, ClaimFindings, ControlRow, PerturbationRow
 from mesa_llm.experiments.audits.probes import Awareness, AwarenessJob, awareness_of, changed_decisions
-from mesa_llm.experiments.audits.verdict import shown, stability, t_interval, variance_shares
+from mesa_llm.experiments.audits.verdict import NO_RUNS, shown, stability, variance_shares
 from mesa_llm.experiments.people.comparison import PeopleComparison, compare_with
 from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.run import NOT_LISTED, Row, Run, missing_rows
@@ -45,6 +45,7 @@ from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.runlog.disk import reason_of, write_whole
+from mesa_llm.statistics import compare, mean_estimate
 
 ROWS = "runs.csv"
 """File of all runs, in the audit's folder."""
@@ -453,7 +454,7 @@ def _audited(setup: AuditSetup, claim: AuditClaim, rows: Mapping[Path, Mapping[s
     )
     return ClaimFindings(
         claim=claim,
-        baseline=t_interval(own, 0.95),
+        baseline=mean_estimate(own) or NO_RUNS,
         shown=shown(own, claim.expectation, claim.smallest_effect),
         rates=_rates(setup, claim, rows, None),
         perturbations=found,
@@ -544,12 +545,12 @@ def _control(
     baseline: Sequence[float],
     changed: Rate | None,
 ) -> ControlRow:
-    both = [(one, own) for one, own in zip(values, baseline, strict=True) if np.isfinite(one) and np.isfinite(own)]
     finite = [value for value in values if np.isfinite(value)]
+    compared = compare(values, baseline)
     return ControlRow(
         name=name,
-        effect=t_interval(finite, 0.95),
-        difference=t_interval([one - own for one, own in both], 0.95),
+        effect=mean_estimate(finite) or NO_RUNS,
+        difference=NO_RUNS if compared is None else compared.difference,
         shown=shown(finite, claim.expectation, claim.smallest_effect),
         changed=changed,
     )

@@ -14,11 +14,11 @@ from mesa_llm.charts.palette import COLOURS, GREY
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.claim import DIMENSIONS_NEEDED, MODELS_NEEDED, AuditClaim, setting_text
 from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Perturbation, Setting
-from mesa_llm.experiments.audits.verdict import Change, Shown, Stability, VarianceShare, seeds_needed
+from mesa_llm.experiments.audits.verdict import Change, Shown, Stability, VarianceShare
 from mesa_llm.experiments.findings import Findings, Section, Table, Value, estimate_cells, finite, require_measure
 from mesa_llm.experiments.people.comparison import PeopleComparison
 from mesa_llm.model.quality import Quality, Rate, quality_texts
-from mesa_llm.statistics import Estimate, share_interval, with_interval
+from mesa_llm.statistics import MIN_RUNS, Estimate, share_interval, with_interval
 from mesa_llm.text import counted, figure_text
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class Shift(Protocol):
         ...
 
     @property
-    def low_90(self) -> float | None:
-        """Lower end of its 90 % interval."""
+    def low(self) -> float | None:
+        """Lower end of the interval on which the judgement rests."""
         ...
 
     @property
-    def high_90(self) -> float | None:
+    def high(self) -> float | None:
         """Upper end."""
         ...
 
@@ -155,18 +155,10 @@ class ClaimFindings:
             text = f"holds except under {listed([row.perturbation.name for row in sensitive])}"
             return f"{text}; {len(undecided)} undecided" if undecided else text
         if undecided:
-            return f"undecided under {counted(len(undecided), 'perturbation')}{self._seeds_text(undecided)}"
+            return f"undecided under {counted(len(undecided), 'perturbation')}"
         if too_little := self.too_little:
             return f"stable under all that was audited, which is too little for a verdict: {too_little}"
         return "holds in all audited dimensions"
-
-    @staticmethod
-    def _seeds_text(undecided: Sequence[PerturbationRow]) -> str:
-        numbers = [row.result.further_seeds for row in undecided]
-        if any(number is None for number in numbers):
-            return ", some of which no number of seeds would decide"
-        most = counted(max(number or 0 for number in numbers), "further seed")
-        return f"; {most} would decide all of them at the spread seen"
 
     @property
     def too_little(self) -> str:
@@ -225,8 +217,8 @@ class ClaimFindings:
                 "perturbation": row.perturbation.name,
                 **estimate_cells(row.result.effect, "effect"),
                 "difference": row.result.difference.value,
-                "low 90": row.result.low_90,
-                "high 90": row.result.high_90,
+                "low 90": row.result.low,
+                "high 90": row.result.high,
                 "adjusted p": row.result.adjusted_p,
                 "verdict": _change_text(row.result),
                 "changed": None if row.changed is None else row.changed.share,
@@ -247,7 +239,7 @@ class ClaimFindings:
         shares: list[dict[str, Value]] = [{"due to": one.source, "share": one.share} for one in self.shares]
         note = (
             f"Difference from the baseline, seed by seed, with its 90 % interval; stable: within "
-            f"±{figure_text(self.claim.smallest_effect)}. p by permutation within seeds, corrected by Holm."
+            f"±{figure_text(self.claim.smallest_effect)}. p of the paired t-test, corrected by Holm."
         )
         found = [Table(f"{self.claim.name}: perturbations", rows, note)]
         if controls:
@@ -388,13 +380,9 @@ class Audit(Findings):
     @property
     def power_text(self) -> str:
         """What so few seeds cannot show; empty if they can."""
-        n_tests = max((len(one.perturbations) for one in self.claims), default=0)
-        if not n_tests or len(self.seeds) >= (needed := seeds_needed(n_tests)):
+        if len(self.seeds) >= MIN_RUNS:
             return ""
-        return (
-            f"With {len(self.seeds)} seeds and {counted(n_tests, 'perturbation')}, none can be called sensitive; that "
-            f"takes at least {needed} seeds."
-        )
+        return f"With {len(self.seeds)} seeds, nothing can be judged; that takes at least {MIN_RUNS}."
 
     @property
     def effectless_text(self) -> str:
@@ -418,7 +406,7 @@ class Audit(Findings):
             f"condition ({self.cost['runs']} runs). Each perturbation was run with the seeds of the baseline and "
             "compared with it seed by seed: it counts as stable if the 90 % interval of the difference lies within the "
             "smallest effect of interest (two one-sided tests), and as sensitive if that interval lies beyond it and "
-            "the permutation p, corrected by Holm over all perturbations, is at most 0.05.",
+            "the p of the paired t-test, corrected by Holm over all perturbations, is at most 0.05.",
         ]
         for one in self.claims:
             n = {state: len(one.in_state(state)) for state in ("stable", "sensitive", "undecided")}
@@ -491,7 +479,7 @@ def forest_chart(measure: str, smallest_effect: float, rows: Sequence[tuple[str,
     for change, colour in CHANGE_COLOURS.items():
         own = [(float(at), one) for at, (_, one) in enumerate(rows) if one.change == change]
         if own:
-            ends: dict[str, Any] = {"low": [one.low_90 for _, one in own], "high": [one.high_90 for _, one in own]}
+            ends: dict[str, Any] = {"low": [one.low for _, one in own], "high": [one.high for _, one in own]}
             look: dict[str, Any] = {"shape": "D" if change == "sensitive" else "o", "colour": colour}
             values = [one.difference.value for _, one in own]
             at = [place for place, _ in own]
@@ -503,8 +491,6 @@ def forest_chart(measure: str, smallest_effect: float, rows: Sequence[tuple[str,
 def _change_text(result: Stability) -> str:
     if result.is_reversed:
         return "sensitive: reversed"
-    if result.change == "undecided" and result.further_seeds is not None:
-        return f"undecided: {counted(result.further_seeds, 'further seed')}"
     return result.change
 
 

@@ -5,8 +5,8 @@ what runs share by their seed, and decisions by their wording, is never counted 
 be small; what is not shown either way is undecided, however large its p.
 
 Source:
-    Schuirmann (1987), J. Pharmacokinetics and Biopharmaceutics 15(6), for two one-sided tests; Holm (1979),
-    Scandinavian Journal of Statistics 6(2); Fisher (1935), The Design of Experiments, for permutations within blocks.
+    Student (1908), Biometrika 6(1); Schuirmann (1987), J. Pharmacokinetics and Biopharmaceutics 15(6), for two
+    one-sided tests; Holm (1979), Scandinavian Journal of Statistics 6(2).
 """
 
 from __future__ import annotations
@@ -14,83 +14,72 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 from scipy.optimize import minimize
 
 from mesa_llm.experiments.audits.claim import Expectation
-from mesa_llm.statistics import MIN_RUNS, Estimate, adjusted_p
+from mesa_llm.statistics import ALPHA, Comparison, Estimate, adjusted_p, compare, mean_estimate
 
 FloatArray = npt.NDArray[np.float64]
 
-N_PERMUTATIONS = 9_999
-"""Number of random permutations where there are more."""
-
-MAX_EXACT = 13
-"""Number of seeds up to which all permutations are used."""
-
-MAX_SEEDS = 2_000
-"""Number of seeds beyond which no further seeds are suggested."""
-
-ALPHA = 0.05
-"""Level of all tests."""
+NO_RUNS = Estimate(math.nan, None, None, 0)
+"""Estimate where no run has the value."""
 
 LOG_RATIO = 20.0
 """Maximum logarithm of a ratio of two variances, either way."""
 
-Shown = Literal["shown", "reversed", "absent", "not shown"]
-"""What the runs say of a claim: it is shown; its opposite is; it is shown that there is none; or nothing is shown."""
+Shown = Literal["shown", "reversed", "absent", "not shown", "no claim"]
+"""What the runs say of a claim: it is shown; its opposite is; it is shown that there is none; nothing is shown; or
+nothing was claimed, but the level of a measure."""
 
 Change = Literal["stable", "sensitive", "undecided"]
 """What a perturbation does to a claim."""
 
 
-def t_interval(values: Sequence[float], level: float) -> Estimate:
-    """Average values over seeds, with Student's interval; without ends below `MIN_RUNS`.
+def shown(effects: Sequence[float], expectation: Expectation, smallest_effect: float, *, level: float = ALPHA) -> Shown:
+    """Return what the effects of several seeds say of what is expected of them.
 
-    Args:
-        values: One value per seed.
-        level: Level of the interval.
-    """
-    column = np.asarray(values, dtype=np.float64)
-    n, mean = len(column), float(column.mean()) if len(column) else math.nan
-    if n < MIN_RUNS:
-        return Estimate(mean, None, None, n)
-    reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(column.std(ddof=1)) / math.sqrt(n)
-    return Estimate(mean, mean - reach, mean + reach, n)
-
-
-def shown(effects: Sequence[float], expectation: Expectation, smallest_effect: float) -> Shown:
-    """Say whether the effects of several seeds show what is expected of them.
-
-    An expected direction is shown by a 95 % interval beyond 0 with a mean of at least the smallest effect, and reversed
-    by one on the other side; it is absent if the 90 % interval lies within the smallest effect around 0. An expected
-    range is shown by a 90 % interval within it, and absent by a 95 % interval outside.
+    An expected direction is shown by a two-sided t-test at the level, with a mean of at least the smallest effect, and
+    reversed by one on the other side; it is absent if two one-sided tests show that it is smaller than the smallest
+    effect. An expected range is shown by two one-sided tests within it, and absent by a two-sided test outside. Below
+    `MIN_RUNS` seeds nothing is shown.
 
     Args:
         effects: One effect per seed.
         expectation: What is expected.
         smallest_effect: Smallest effect of interest.
+        level: Level of the tests.
     """
-    wide, narrow = t_interval(effects, 0.95), t_interval(effects, 0.90)
-    if wide.low is None or wide.high is None or narrow.low is None or narrow.high is None:
-        return "not shown"
+    if not expectation.text:
+        return "no claim"
     if expectation.is_equivalence:
-        if expectation.low <= narrow.low and narrow.high <= expectation.high:
-            return "shown"
-        return "absent" if wide.high < expectation.low or wide.low > expectation.high else "not shown"
-    sign = 1 if expectation.high > 0 else -1
-    low, high = sorted((sign * wide.low, sign * wide.high))
-    if low > 0 and sign * wide.value >= smallest_effect:
+        return _shown_within(effects, expectation, level)
+    against_0 = compare(effects, [0.0] * len(effects), smallest_effect)
+    if against_0 is None or against_0.p is None or against_0.equivalence_p is None:
+        return "not shown"
+    mean = against_0.difference.value * (1 if expectation.high > 0 else -1)
+    if against_0.p <= level and mean >= smallest_effect:
         return "shown"
-    if high < 0:
+    if against_0.p <= level and mean < 0:
         return "reversed"
-    is_small = -smallest_effect <= narrow.low and narrow.high <= smallest_effect
-    return "absent" if is_small else "not shown"
+    return "absent" if against_0.equivalence_p <= level else "not shown"
+
+
+def _shown_within(effects: Sequence[float], expectation: Expectation, level: float) -> Shown:
+    """Return what effects say of an expected range."""
+    middle, reach = (expectation.low + expectation.high) / 2, (expectation.high - expectation.low) / 2
+    around = compare(effects, [middle] * len(effects), reach)
+    if around is None or around.equivalence_p is None:
+        return "not shown"
+    if around.equivalence_p <= level:
+        return "shown"
+    end = expectation.high if around.difference.value > 0 else expectation.low
+    beyond = compare(effects, [end] * len(effects))
+    is_outside = beyond is not None and beyond.p is not None and beyond.p <= level
+    return "absent" if is_outside and abs(around.difference.value) > reach else "not shown"
 
 
 @dataclass(frozen=True)
@@ -103,17 +92,21 @@ class Stability:
     difference: Estimate
     """Mean of the effect minus that of the baseline, seed by seed, with its 95 % interval."""
 
-    low_90: float | None
-    """Lower end of the 90 % interval of the difference, on which the judgement rests."""
+    low: float | None
+    """Lower end of the interval of the difference on which the judgement rests; None below `MIN_RUNS` pairs, or where
+    all pairs differ alike."""
 
-    high_90: float | None
+    high: float | None
     """Upper end."""
 
+    coverage: float
+    """Coverage of that interval: 0.9 in a fixed design, more where the error is spent on several looks."""
+
     p: float | None
-    """p of a permutation of the two labels within each seed; None with fewer than two seeds."""
+    """Two-sided p of the paired t-test; None below `MIN_RUNS` pairs."""
 
     adjusted_p: float | None
-    """The same, corrected by Holm for all perturbations of the audit."""
+    """The same, corrected by Holm for all perturbations that were tested with it."""
 
     shown: Shown
     """What the runs under the perturbation say of the claim."""
@@ -124,12 +117,22 @@ class Stability:
     is_reversed: bool
     """Whether the claim, shown in the baseline, is reversed under it."""
 
-    further_seeds: int | None
-    """Number of further seeds that would decide it at the spread seen; None if it is decided, or no number would."""
+    look: int | None = None
+    """Number of the look at which it was decided, from 1, or of the last one; None in a fixed design."""
+
+    @property
+    def n(self) -> int:
+        """Number of pairs of runs."""
+        return self.difference.n
 
 
 def stability(
-    baseline: Sequence[float], perturbed: Sequence[Sequence[float]], expectation: Expectation, smallest_effect: float
+    baseline: Sequence[float],
+    perturbed: Sequence[Sequence[float]],
+    expectation: Expectation,
+    smallest_effect: float,
+    *,
+    level: float = ALPHA,
 ) -> list[Stability]:
     """Judge all perturbations of an audit.
 
@@ -138,6 +141,7 @@ def stability(
         perturbed: Effects under each perturbation, in the same order of seeds.
         expectation: What is expected of the effect.
         smallest_effect: Smallest effect of interest.
+        level: Level of the tests.
 
     Raises:
         ValueError: If the numbers of seeds differ.
@@ -150,105 +154,39 @@ def stability(
             raise ValueError(f"a perturbation has {len(other)} seeds, the baseline {len(own)}; run both with the same")
         both = np.isfinite(own) & np.isfinite(other)
         pairs.append((own[both], other[both]))
-    p_values = [sign_flip_p(other - base) for base, other in pairs]
-    was_shown = shown(list(own[np.isfinite(own)]), expectation, smallest_effect)
+    compared = [compare(list(other), list(base), smallest_effect, coverage=1 - 2 * level) for base, other in pairs]
+    adjusted = adjusted_p([None if one is None else one.p for one in compared], "holm")
+    was_shown = shown(list(own[np.isfinite(own)]), expectation, smallest_effect, level=level)
     return [
-        _judged(base, other, p, adjusted, len(perturbed), was_shown, expectation, smallest_effect)
-        for (base, other), p, adjusted in zip(pairs, p_values, adjusted_p(p_values, "holm"), strict=True)
+        _judged(base, other, one, p, was_shown, expectation, smallest_effect, level)
+        for (base, other), one, p in zip(pairs, compared, adjusted, strict=True)
     ]
 
 
 def _judged(
     base: FloatArray,
     other: FloatArray,
+    compared: Comparison | None,
     p: float | None,
-    adjusted: float | None,
-    n_tests: int,
     was_shown: Shown,
     expectation: Expectation,
     smallest: float,
+    level: float,
 ) -> Stability:
-    apart = other - base
-    wide, narrow = t_interval(list(apart), 0.95), t_interval(list(apart), 0.90)
-    now = shown(list(other), expectation, smallest)
-    is_reversed = was_shown == "shown" and now == "reversed"
+    effect, whole = mean_estimate(list(other)) or NO_RUNS, compare(list(other), list(base))
+    now = shown(list(other), expectation, smallest, level=level)
+    if compared is None or whole is None:
+        return Stability(effect, NO_RUNS, None, None, 1 - 2 * level, None, None, now, "undecided", is_reversed=False)
+    apart, is_reversed = compared.difference, was_shown == "shown" and now == "reversed"
+    low = apart.value if apart.low is None else apart.low
+    high = apart.value if apart.high is None else apart.high
     change: Change = "undecided"
-    if narrow.low is not None and narrow.high is not None:
-        is_beyond = (narrow.low > smallest or narrow.high < -smallest) and adjusted is not None and adjusted <= ALPHA
-        if is_beyond or is_reversed:
-            change = "sensitive"
-        elif -smallest < narrow.low and narrow.high < smallest:
-            change = "stable"
-    further = None if change != "undecided" else further_seeds(apart, smallest, n_tests)
-    effect = t_interval(list(other), 0.95)
-    return Stability(effect, wide, narrow.low, narrow.high, p, adjusted, now, change, is_reversed, further)
-
-
-def sign_flip_p(apart: FloatArray) -> float | None:
-    """Test whether paired differences have mean 0, by exchanging the labels within each pair.
-
-    Args:
-        apart: Differences, one per seed.
-
-    Returns:
-        Two-sided p; None with fewer than two pairs.
-    """
-    n = len(apart)
-    if n < 2:
-        return None
-    if not np.any(apart):
-        return 1.0
-    signs = _signs(n)
-    sums = np.abs((signs * apart).sum(axis=1))  # not by BLAS, which differs between processors
-    is_as_large = sums >= abs(float(apart.sum())) - 1e-12 * float(np.abs(apart).sum())
-    n_exact = 0 if n <= MAX_EXACT else 1  # the labels as they are count as one of the random permutations
-    return float((is_as_large.sum() + n_exact) / (len(signs) + n_exact))
-
-
-@lru_cache(maxsize=8)
-def _signs(n: int) -> FloatArray:
-    """Return signs of pairs, shape `(permutations, n)`: all of them for few pairs, else random ones."""
-    if n <= MAX_EXACT:
-        return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    return np.random.default_rng(1).choice(np.array([-1.0, 1.0]), size=(N_PERMUTATIONS, n))
-
-
-def further_seeds(apart: FloatArray, smallest: float, n_tests: int) -> int | None:
-    """Return how many more seeds would decide a perturbation if its mean and spread stayed as they are.
-
-    Args:
-        apart: Differences from the baseline, one per seed.
-        smallest: Smallest effect of interest.
-        n_tests: Number of perturbations, for which p is corrected.
-
-    Returns:
-        The number; None with fewer than two seeds, or if more than `MAX_SEEDS` would be needed.
-    """
-    n = len(apart)
-    if n < 2:
-        return None
-    mean, spread = abs(float(apart.mean())), float(apart.std(ddof=1))
-    for total in range(n + 1, MAX_SEEDS + 1):
-        is_inside = mean + float(_t(0.90, total)) * spread / math.sqrt(total) < smallest
-        has_p = n_tests * 2.0 ** (1 - total) <= ALPHA
-        is_outside = has_p and mean - float(_t(0.90, total)) * spread / math.sqrt(total) > smallest
-        if is_inside or is_outside:
-            return total - n
-    return None
-
-
-def seeds_needed(n_tests: int) -> int:
-    """Return the smallest number of seeds with which a perturbation can be called sensitive.
-
-    Args:
-        n_tests: Number of perturbations, for which p is corrected.
-    """
-    return next(n for n in range(2, MAX_SEEDS) if n_tests * 2.0 ** (1 - n) <= ALPHA)
-
-
-@lru_cache(maxsize=8_192)
-def _t(level: float, n: int) -> float:
-    return float(stats.t.ppf((1 + level) / 2, n - 1))
+    if is_reversed or (p is not None and p <= level and (low > smallest or high < -smallest)):
+        change = "sensitive"
+    elif compared.equivalence_p is not None and compared.equivalence_p <= level:
+        change = "stable"
+    interval = (apart.low, apart.high, 1 - 2 * level)
+    return Stability(effect, whole.difference, *interval, compared.p, p, now, change, is_reversed)
 
 
 # -- shares of the variance

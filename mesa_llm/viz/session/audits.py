@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.findings import FINDINGS, METHODS, PAGE
@@ -90,11 +90,14 @@ class SavedChange(_Saved, frozen=True):
     difference: SavedEstimate
     """Difference from the baseline."""
 
-    low_90: Number = None
-    """Lower end of the 90 % interval of the difference."""
+    low: Annotated[Number, Field(validation_alias=AliasChoices("low", "low_90"))] = None
+    """Lower end of the interval of the difference on which the judgement rests."""
 
-    high_90: Number = None
+    high: Annotated[Number, Field(validation_alias=AliasChoices("high", "high_90"))] = None
     """Upper end."""
+
+    coverage: Annotated[float, Field(ge=0, le=1)] = 0.9
+    """Coverage of that interval."""
 
     adjusted_p: Number = None
     """p, corrected for all perturbations."""
@@ -105,9 +108,6 @@ class SavedChange(_Saved, frozen=True):
     is_reversed: bool = False
     """Whether it turns round."""
 
-    further_seeds: Count | None = None
-    """Number of further seeds that would decide it."""
-
     changed: tuple[Count, Count] | None = None
     """Decisions that differ from the baseline, of all."""
 
@@ -116,8 +116,6 @@ class SavedChange(_Saved, frozen=True):
         """Whether the claim is stable, in words."""
         if self.is_reversed:
             return "sensitive: reversed"
-        if self.change == "undecided" and self.further_seeds is not None:
-            return f"undecided: {counted(self.further_seeds, 'further seed')}"
         return self.change
 
 
@@ -305,7 +303,7 @@ def change_cells(claim: SavedClaim) -> tuple[Sequence[str], list[tuple[str, ...]
             one.dimension,
             one.perturbation,
             one.effect.text,
-            SavedEstimate(value=one.difference.value, low=one.low_90, high=one.high_90).text,
+            SavedEstimate(value=one.difference.value, low=one.low, high=one.high).text,
             figure_text(one.adjusted_p),
             one.verdict,
             _share(one.changed),

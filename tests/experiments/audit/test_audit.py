@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -119,7 +118,7 @@ def test_a_claim_that_chance_shows_is_the_doing_of_the_world(tmp_path: Path) -> 
 def test_a_claim_of_policy_needs_more_than_was_audited(tmp_path: Path) -> None:
     claim = claim_from("level", {"measure": "cooperation", "smallest_effect": 0.5, "kind": "policy"}, DilemmaModel)
     (found,) = planted(
-        tmp_path, lambda prompt, request: move("defect"), claims=[claim], dimensions=["format"], seeds=4
+        tmp_path, lambda prompt, request: move("defect"), claims=[claim], dimensions=["format"], seeds=5
     ).claims
     assert found.verdict.startswith("stable under all that was audited, which is too little for a verdict: 1 of the 9")
 
@@ -130,7 +129,7 @@ def test_the_report_says_what_was_not_audited_and_is_one_page(tmp_path: Path) ->
     page = found.page()
     assert "persona as a table" in page
     assert "two one-sided tests" in page
-    assert re.search(r"With 2 seeds and \d perturbations, none can be called sensitive; that takes at least 8", page)
+    assert "With 2 seeds, nothing can be judged; that takes at least 4." in page
     assert json.loads(json.dumps(found.to_json()))["claims"][0]["verdict"] in page
 
 

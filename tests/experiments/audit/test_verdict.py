@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mesa_llm.experiments.audits.claim import expectation_of
-from mesa_llm.experiments.audits.verdict import further_seeds, shown, sign_flip_p, stability, variance_shares
+from mesa_llm.experiments.audits.verdict import shown, stability, variance_shares
 
 GREATER = expectation_of("first is greater", 0.1)
 LEVEL = expectation_of("", 0.1)
@@ -15,16 +15,6 @@ LEVEL = expectation_of("", 0.1)
 def noise(n: int, spread: float, seed: int = 1) -> np.ndarray:
     """Draw what two arms differ by at each seed."""
     return np.random.default_rng(seed).normal(0, spread, n)
-
-
-def test_few_pairs_are_permuted_exactly() -> None:
-    assert sign_flip_p(np.array([1.0, 2.0, 3.0])) == pytest.approx(2 / 8)
-    assert sign_flip_p(np.zeros(5)) == 1
-    assert sign_flip_p(np.array([1.0])) is None
-
-
-def test_many_pairs_are_permuted_at_random_and_never_have_p_zero() -> None:
-    assert sign_flip_p(np.full(40, 0.3)) == pytest.approx(1 / 10_000)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +38,21 @@ def test_a_range_is_shown_by_an_interval_within_it() -> None:
     assert shown([0.9, 0.91, 0.89, 0.9], within, 0.1) == "absent"
 
 
+def test_of_a_level_nothing_is_claimed() -> None:
+    assert shown([0.3, 0.4, 0.35, 0.3], LEVEL, 0.1) == "no claim"
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_below_four_pairs_nothing_is_decided(n: int) -> None:
+    (found,) = stability([0.5] * n, [[0.5] * n], LEVEL, 0.1)
+    assert (found.change, found.n, found.adjusted_p) == ("undecided", n, None)
+
+
 def test_small_is_stable_large_is_sensitive_and_noise_is_undecided() -> None:
     base = 0.5 + noise(20, 0.05)
     arms = [base + noise(20, 0.02, 2), base - 0.3 + noise(20, 0.02, 3), base + noise(20, 0.5, 4)]
     found = stability(base.tolist(), [arm.tolist() for arm in arms], LEVEL, 0.1)
     assert [one.change for one in found] == ["stable", "sensitive", "undecided"]
-    assert found[2].further_seeds is not None
-    assert found[2].further_seeds > 50
 
 
 def test_a_claim_that_turns_round_is_sensitive_even_within_the_smallest_effect() -> None:
@@ -62,15 +60,6 @@ def test_a_claim_that_turns_round_is_sensitive_even_within_the_smallest_effect()
     (found,) = stability(base.tolist(), [(base - 0.08).tolist()], expectation_of("first is greater", 0.01), 0.01)
     assert found.change == "sensitive"
     assert found.is_reversed
-
-
-def test_the_further_seeds_decide_it() -> None:
-    apart = noise(10, 0.2)
-    apart -= apart.mean()
-    further = further_seeds(apart, 0.1, n_tests=1)
-    assert further is not None
-    more = np.tile(apart, 1 + further // 10 + 1)[: 10 + further + 1]
-    assert stability([0.0] * len(more), [more.tolist()], LEVEL, 0.1)[0].change == "stable"
 
 
 def test_a_missing_run_leaves_out_its_seed() -> None:
