@@ -91,10 +91,14 @@ def test_first_votes_are_cast_by_lot_and_evenly() -> None:
     assert model.scores() == {group: [vote] * 32 for group, vote in GROUPS.items()}
 
 
-def test_a_vote_blind_population_shows_no_effect_and_a_herding_one_does() -> None:
+def test_hidden_votes_have_no_effect_and_visible_ones_do() -> None:
     outcomes = HERD.run(setup(range(1, 13), 8, n_agents=60, posts_per_step=4, active_share=0.3)).outcomes
     for group, sign in (("up", 1), ("down", -1)):
-        assert ends(outcomes[f"blind: effect, {group}"])[0] < 0 < ends(outcomes[f"blind: effect, {group}"])[1]
+        assert (
+            ends(outcomes[f"votes hidden: effect, {group}"])[0]
+            < 0
+            < ends(outcomes[f"votes hidden: effect, {group}"])[1]
+        )
         assert all(sign * end > 0 for end in ends(outcomes[f"herding: effect, {group}"]))
 
 
@@ -224,7 +228,7 @@ def test_what_a_study_sets_itself_cannot_be_set(study, parameter) -> None:
 def test_a_group_without_members_has_no_figures(tmp_path) -> None:
     (tmp_path / "threads.json").write_text('[{"post": "It rains.", "comments": ["No."]}]')
     found = HERD.run(setup([1], 1, n_agents=4, posts_per_step=1, threads=str(tmp_path / "threads.json"))).outcomes
-    assert sum(math.isnan(found[f"blind: score, {group}"].value) for group in GROUPS) == 2
+    assert sum(math.isnan(found[f"votes hidden: score, {group}"].value) for group in GROUPS) == 2
 
 
 def test_minutes_are_those_that_the_steps_last() -> None:

@@ -13,14 +13,15 @@ import numpy.typing as npt
 
 from mesa_llm.agents.design import OWN_DESIGN
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.findings import Table, estimate_cells, require_measure
+from mesa_llm.experiments.findings import Table, Value, comparison_cells, estimate_cells, require_measure
 from mesa_llm.experiments.runs.experiment import Experiment
 from mesa_llm.experiments.runs.run import Row, Run, series_of
-from mesa_llm.experiments.runs.study import StudyFindings, StudySetup
+from mesa_llm.experiments.runs.study import Arm, StudyFindings, StudySetup
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
-from mesa_llm.statistics import Estimate, mean_estimate, mean_intervals
+from mesa_llm.statistics import Comparison, Estimate, compare, correct, mean_estimate, mean_intervals
+from mesa_llm.text import counted
 
 if TYPE_CHECKING:
     from mesa_llm.charts import Drawn
@@ -52,6 +53,36 @@ type Draw = Callable[[str, Bands, int], Drawn]
 """Draws the figure from the name of a study, the bands of its arms, and the number of seeds."""
 
 
+RULE_TWIN = "rule twin"
+"""Name of the reference arm, in which the rule twins decide."""
+
+
+@dataclass(frozen=True)
+class Placebo:
+    """An arm of the same language model with the cause taken away."""
+
+    name: str
+    """Name of the arm."""
+
+    changes: Mapping[str, Any]
+    """Parameters that take the cause away, beside those of the treated arm."""
+
+    text: str
+    """What agents see in place of the cause."""
+
+    figures: tuple[str, ...]
+    """Figures of the treated arm that are compared with the placebo's."""
+
+    def of(self, arm: str, arms: Mapping[str, Any]) -> str:
+        """Return the name of the placebo of a treated arm: its own where there are several."""
+        return beside(arm, self.name, arms)
+
+
+def beside(arm: str, name: str, arms: Mapping[str, Any]) -> str:
+    """Return the name of an arm that stands beside a treated one, which it contains where there are several."""
+    return name if len(arms) == 1 else f"{arm}, {name}"
+
+
 @dataclass(frozen=True)
 class ArmFindings(StudyFindings):
     """Results of a study whose arms run with the same seeds."""
@@ -64,6 +95,9 @@ class ArmFindings(StudyFindings):
 
     results: Mapping[str, Mapping[int, Results]] = field(default_factory=dict[str, Mapping[int, Results]])
     """Arm → seed → results of the run; empty where a study keeps none."""
+
+    differences: Mapping[str, Comparison] = field(default_factory=dict[str, Comparison])
+    """Name of a figure → treated arm less placebo, corrected (Holm); empty where a study has no placebo."""
 
     def arms(self, measure: str) -> Mapping[str, Mapping[int, float | None]]:
         """Return a result of the runs by arm and seed.
@@ -97,7 +131,7 @@ class Arms:
     """Class of the model."""
 
     arms: Mapping[str, Mapping[str, Any]]
-    """Name of an arm → its parameters and options, which override those of the setup."""
+    """Name of a treated arm → its parameters and options, which override those of the setup."""
 
     steps: int
     """Number of steps of a run."""
@@ -117,6 +151,26 @@ class Arms:
     defaults: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     """Computes parameters of all arms from those of the setup, which override them; None for the model's own."""
 
+    placebo: Placebo | None = None
+    """Placebo of each treated arm; None where no arm makes a claim about a treatment."""
+
+    treatment: str = "treated"
+    """What the treated arms have and their placebos lack."""
+
+    def every_arm(self, llm: object) -> dict[str, Mapping[str, Any]]:
+        """Return the treated arms, their placebos, and their rule twins unless all agents are rule twins.
+
+        Args:
+            llm: Language model of the agents.
+        """
+        found = dict(self.arms)
+        if self.placebo is None:
+            return found
+        found |= {self.placebo.of(arm, self.arms): {**own, **self.placebo.changes} for arm, own in self.arms.items()}
+        if llm != "rule":
+            found |= {beside(arm, RULE_TWIN, self.arms): {**own, "llm": "rule"} for arm, own in self.arms.items()}
+        return found
+
     def run(self, setup: StudySetup) -> ArmFindings:
         """Run each arm with each seed.
 
@@ -127,14 +181,18 @@ class Arms:
             ConfigError: If the study fixes one of the parameters.
             AllDecisionsFailed: If every decision of a run failed.
         """
-        own = set(self.setting or ()) | set.intersection(*map(set, self.arms.values())) - {"llm"}
+        arms, taken = self.every_arm(setup.llm), set(() if self.placebo is None else self.placebo.changes)
+        own = set(self.setting or ()) | taken | set.intersection(*map(set, self.arms.values())) - {"llm"}
         if fixed := own & set(setup.parameters):
             raise ConfigError(f"{', '.join(sorted(fixed))} cannot be set: the study {self.name} sets it")
         n_steps = self.steps if setup.steps is None else setup.steps
         usual = {} if self.defaults is None else self.defaults(setup.parameters)
-        arms = {arm: {**(self.setting or {}), **usual, **setup.parameters, **own} for arm, own in self.arms.items()}
+        settings = {
+            name: {**(self.setting or {}), **usual, **setup.parameters, **changes}
+            for name, changes in self.runs_of(arms).items()
+        }
         with closing(setup.experiment()) as experiment:
-            made = run_arms(experiment, setup, self.name, self.model, arms, n_steps, self.measures)
+            made = run_arms(experiment, setup, self.name, self.model, settings, n_steps, self.measures)
             cost = experiment.cost()
         results = {arm: {run.seed: run.results_in(row) for run, row in runs} for arm, runs in made.items()}
         by_seed = [{arm: of_arm[seed] for arm, of_arm in results.items()} for seed in setup.seeds]
@@ -142,9 +200,79 @@ class Arms:
             arm: np.array([course_in(row, self.measures, n_steps) for _, row in runs]) for arm, runs in made.items()
         }
         bands = {arm: bands_of(course, self.measures) for arm, course in courses.items()}
-        outcomes = estimates([self.outcomes(of_seed) for of_seed in by_seed])
-        found = arm_findings(self.name, self.question, setup, n_steps, cost, bands, outcomes, self.draw)
-        return replace(found, results=results)
+        figures = [self.outcomes(of_seed) for of_seed in by_seed]
+        found = arm_findings(self.name, self.question, setup, n_steps, cost, bands, estimates(figures), self.draw)
+        differences = {} if self.placebo is None else self.against(self.placebo, figures)
+        tables = [*found.tables]
+        if self.placebo is not None:
+            tables.append(difference_table(differences, self.placebo))
+        design = self.design(setup.llm, setup.llm_text)
+        return replace(found, results=results, differences=differences, tables=tables, design=design)
+
+    def runs_of(self, arms: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+        """Return the runs of one seed by name, with their parameters: one for each arm.
+
+        Args:
+            arms: The arms.
+        """
+        return arms
+
+    def against(self, placebo: Placebo, figures: Sequence[Mapping[str, float]]) -> dict[str, Comparison]:
+        """Compare the figures of the treated arms with those of their placebos, paired by seed.
+
+        Args:
+            placebo: The placebo.
+            figures: Figures of each seed, by name.
+        """
+        names = [(arm, f"{arm}: {figure}", figure) for arm in self.arms for figure in placebo.figures]
+        compared = correct(
+            [
+                compare(
+                    [one.get(name) for one in figures],
+                    [one.get(f"{placebo.of(arm, self.arms)}: {figure}") for one in figures],
+                )
+                for arm, name, figure in names
+            ],
+            "holm",
+        )
+        return {name: one for (_, name, _), one in zip(names, compared, strict=True) if one is not None}
+
+    def design(self, llm: object, llm_text: str) -> list[Arm]:
+        """Return what each arm is, and who decides in it; empty without a placebo.
+
+        Args:
+            llm: Language model of the agents.
+            llm_text: Its name, for tables.
+        """
+        if self.placebo is None:
+            return []
+        text, twin_text = self.treatment, "as treated, for reference"
+        found = [Arm(arm, llm_text, "treated", text) for arm in self.arms]
+        found += [
+            Arm(self.placebo.of(arm, self.arms), llm_text, "placebo", self.placebo.text, arm) for arm in self.arms
+        ]
+        if llm != "rule":
+            found += [Arm(beside(arm, RULE_TWIN, self.arms), "rule", "reference", twin_text) for arm in self.arms]
+        return found
+
+
+def difference_table(differences: Mapping[str, Comparison], placebo: Placebo) -> Table:
+    """Return how much the treated arms differ from their placebos.
+
+    Args:
+        differences: Figure of a treated arm → its difference from the placebo.
+        placebo: The placebo.
+    """
+    rows: list[dict[str, Value]] = [
+        {"figure": name, **comparison_cells(one), "verdict": one.verdict} for name, one in differences.items()
+    ]
+    return Table(
+        f"Against the placebo: {placebo.name}",
+        rows,
+        "Treated arm less placebo with the same language model, paired by seed, with 95 % intervals; p of the paired "
+        f"t-test, corrected over {counted(len(rows), 'row')} (Holm). Cannot tell: too few runs, or too much noise, for "
+        "the difference found; no sign that there is none.",
+    )
 
 
 def arm_findings(

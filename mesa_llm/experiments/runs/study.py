@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import docstring_parser
 
@@ -251,6 +251,26 @@ def studies_of(package: str) -> dict[str, Study]:
 
 
 @dataclass(frozen=True)
+class Arm:
+    """One of the settings that a study compares."""
+
+    name: str
+    """Name of the arm."""
+
+    llm: str
+    """Language model of its agents, or `rule`."""
+
+    kind: Literal["treated", "placebo", "reference"]
+    """A placebo is decided by the same language model with the cause taken away; a reference by rule twins."""
+
+    text: str
+    """What is done in it, or taken away."""
+
+    placebo_of: str = ""
+    """Name of the treated arm that a placebo is compared with."""
+
+
+@dataclass(frozen=True)
 class StudyFindings(Findings):
     """Results of a study."""
 
@@ -275,6 +295,9 @@ class StudyFindings(Findings):
     caveat: str = ""
     """Limits of the figures."""
 
+    design: Sequence[Arm] = ()
+    """Arms of the study; empty where it has no treatment."""
+
     @property
     def name(self) -> str:
         """Name of the study."""
@@ -291,8 +314,14 @@ class StudyFindings(Findings):
         return list(filter(None, [self.setting_text, self.quality_text, self.caveat]))
 
     def parts(self) -> Sequence[Table]:
-        """Return its tables."""
-        return self.tables
+        """Return its tables, and what each arm is."""
+        if not self.design:
+            return self.tables
+        rows = [
+            {"arm": arm.name, "language model": arm.llm, "kind": arm.kind, "what it is": arm.text}
+            for arm in self.design
+        ]
+        return [*self.tables, Table("Arms", rows)]
 
     def charts(self) -> list[Drawn]:
         """Return its chart, if it has one."""

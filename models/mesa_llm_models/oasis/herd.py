@@ -109,6 +109,11 @@ class HerdScenario(SocialScenario):
     file or a random one each.
     """
 
+    votes: Annotated[Literal["shown", "hidden"], Label("Votes of others")] = "shown"
+    """Whether users see the votes of others; `hidden` leaves out the scores, and what is in the feed in which order
+    stays the same: the placebo of the study. The rule twin takes a hidden score for 0.
+    """
+
     threads: Annotated[str | None, Hidden()] = None
     """File with posts and comments, in our format or OASIS's; None for our own threads. If posts get the first votes,
     those of OASIS's format are the claims (`RC_1`).
@@ -172,10 +177,11 @@ class HerdUser(SocialUser):
         """Draw whether the vote is a like.
 
         Args:
-            score: Displayed likes minus dislikes.
+            score: Likes minus dislikes, which count only if they are displayed.
         """
         scenario = self.model.scenario
-        return self.random.random() < like_probability(score, scenario.approval, scenario.herding)
+        visible = score if scenario.votes == "shown" else 0
+        return self.random.random() < like_probability(visible, scenario.approval, scenario.herding)
 
     def _votes(self, item: FeedItem) -> list[ToolCall]:
         votes: list[ToolCall] = []
@@ -314,6 +320,7 @@ class HerdModel(SocialModel):
     def _changes(self) -> dict[str, Any]:
         parameters = self.scenario
         changes = super()._changes() | {"max_actions": MAX_ACTIONS if self.treats_comments else 1}
+        changes["show_votes"] = parameters.votes == "shown"
         if parameters.feed is None:
             feed = cast("HotFeed", PRESETS[parameters.preset].feed)
             half = 0 if self.treats_comments else (parameters.n_agents or 0) // 2

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from mesa_llm.experiments.runs.arms import ArmFindings, Arms, Band, Results, arm_findings, estimates
+from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.runs.arms import ArmFindings, Arms, Band, Placebo, Results, arm_findings, estimates
 from mesa_llm.experiments.runs.study import Study, StudySetup
 from mesa_llm.statistics import mean_intervals
 from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS, AblationModel
@@ -71,6 +72,14 @@ class Worlds(Arms):
     The posts of one world all begin with a like, those of another without a vote, those of the third with a dislike.
     """
 
+    def runs_of(self, arms: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+        """Return the worlds of each arm, by arm and group (`herding, up`).
+
+        Args:
+            arms: The arms.
+        """
+        return {f"{arm}, {group}": {**own, "first_votes": group} for arm, own in arms.items() for group in GROUPS}
+
     def run(self, setup: StudySetup) -> ArmFindings:
         """Run the worlds of each arm with each seed.
 
@@ -81,14 +90,12 @@ class Worlds(Arms):
             ConfigError: If the study fixes one of the parameters.
             AllDecisionsFailed: If every decision of a run failed.
         """
-        worlds = {
-            f"{arm}, {group}": {**changes, "first_votes": group}
-            for arm, changes in self.arms.items()
-            for group in GROUPS
-        }
-        found = Arms.run(replace(self, arms=worlds), setup)
+        if "first_votes" in setup.parameters:
+            raise ConfigError(f"first_votes cannot be set: the study {self.name} sets it")
+        found = super().run(setup)
         (measure,) = self.measures
-        bands = {arm: {group: found.bands[f"{arm}, {group}"][measure] for group in GROUPS} for arm in self.arms}
+        arms = self.every_arm(setup.llm)
+        bands = {arm: {group: found.bands[f"{arm}, {group}"][measure] for group in GROUPS} for arm in arms}
         return replace(found, bands=bands, draw=partial(study_chart, self.name, bands, len(setup.seeds)))
 
 
@@ -112,8 +119,19 @@ def _known(figure: float | None) -> float:
     return math.nan if figure is None else figure
 
 
-BLIND = {"herding": 0.0, "llm": "rule"}
-"""Control of a herd study: rule twins that ignore the score."""
+EFFECTS = tuple(f"effect, {group}" for group, vote in GROUPS.items() if vote)
+"""Figures of the herd studies that are compared with those of the placebo."""
+
+HIDDEN = Placebo(
+    "votes hidden",
+    {"votes": "hidden"},
+    "the same posts and comments in the same order, without the votes of others",
+    EFFECTS,
+)
+"""Placebo of the herd studies: what is left is the effect of order and exposure."""
+
+VISIBLE = "users see the votes of others"
+"""Treatment of the herd studies."""
 
 N_READERS = 18
 """Users per post published in a step of the herd study (OASIS: 3,600 users, 200 posts); at least eight posts."""
@@ -122,12 +140,14 @@ HERD = Arms(
     "herd",
     "Do people follow the votes they see on comments?",
     HerdModel,
-    {"herding": {}, "blind": BLIND},
+    {"herding": {}},
     40,
     tuple(f"score_{group}" for group in GROUPS),
     herd_outcomes,
     study_chart,
     defaults=lambda parameters: {"posts_per_step": max(8, round(parameters.get("n_agents", 0) / N_READERS))},
+    placebo=HIDDEN,
+    treatment=VISIBLE,
 )
 
 N_FALSE = 0.3
@@ -144,13 +164,15 @@ COUNTERFACTUAL = Worlds(
     "counterfactual",
     "Do people disagree less with a false post that others have liked?",
     HerdModel,
-    {"herding": {}, "blind": BLIND},
+    {"herding": {}},
     30,
     ("disagree_in_step",),
     counterfactual_outcomes,
     study_chart,
     {"preset": "counterfactual_herd"},
     false_posts,
+    HIDDEN,
+    VISIBLE,
 )
 
 SIZES = (100, 1_000, 10_000)
@@ -168,6 +190,7 @@ SCALE = replace(
     question="Does the effect of a first vote depend on the number of users?",
     arms=sized_arms(SIZES),
     defaults=None,
+    placebo=None,
 )
 
 

@@ -82,6 +82,9 @@ class SocialSettings:
     show_score: bool = False
     """Whether posts show likes minus dislikes instead of both counts."""
 
+    show_votes: bool = True
+    """Whether users see how others voted: counts or scores, and notices of likes. Posts keep their order."""
+
     viral_threshold: int = 5
     """Number of likes and shares at which a post goes viral, once."""
 

@@ -159,7 +159,8 @@ def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
     lines = [f"Post {post.post_id} {_by(item, max_characters)}: {_quoted(post.content, settings.post_characters)}"]
     if post.reports >= settings.warn_reports:
         lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
-    lines.append(f"  {_reactions(post, settings)}, {_age(step - post.step)}.{VOTE_MARKS.get(item.vote, '')}")
+    counts = ", ".join([*_reactions(post, settings), _age(step - post.step)])
+    lines.append(f"  {counts}.{VOTE_MARKS.get(item.vote, '')}")
     lines += [f"  Reply {_reply(reply, post, max_characters, settings)}" for reply in post.replies]
     lines += [f"  Comment {_reply(comment, post, max_characters, settings)}" for comment in post.comments]
     return "\n".join(lines)
@@ -180,8 +181,11 @@ def _by(item: FeedItem, limit: int) -> str:
     return f"by {writer}{quoting}"
 
 
-def _reactions(view: PostView | ReplyView, settings: SocialSettings) -> str:
-    if settings.show_score:
+def _reactions(view: PostView | ReplyView, settings: SocialSettings) -> list[str]:
+    counts: list[str] = []
+    if not settings.show_votes:
+        pass
+    elif settings.show_score:
         counts = [f"score {view.score}"]
     else:
         counts = [counted(view.likes, "like")]
@@ -189,7 +193,7 @@ def _reactions(view: PostView | ReplyView, settings: SocialSettings) -> str:
             counts.append(counted(view.dislikes, "dislike"))
     if isinstance(view, PostView) and view.shares:
         counts.append(counted(view.shares, "share"))
-    return ", ".join(counts)
+    return counts
 
 
 def _age(steps: int) -> str:
@@ -199,8 +203,9 @@ def _age(steps: int) -> str:
 def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSettings) -> str:
     parent = "" if reply.parent_id == post.source_id else f" to {reply.parent_id}"
     writer = f"by {reply.author} (user {reply.author_id})"
-    reactions = f"({_reactions(reply, settings)}){VOTE_MARKS.get(reply.vote, '')}"
-    return f"{reply.reply_id}{parent} {writer}: {_quoted(reply.content, limit)} {reactions}"
+    reactions = _reactions(reply, settings)
+    counts = f" ({', '.join(reactions)})" if reactions else ""
+    return f"{reply.reply_id}{parent} {writer}: {_quoted(reply.content, limit)}{counts}{VOTE_MARKS.get(reply.vote, '')}"
 
 
 def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:

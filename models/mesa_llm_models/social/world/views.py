@@ -28,6 +28,9 @@ from mesa_llm_models.social.world.state import Notice, Reader, SocialState
 GROUP_ACTIONS = frozenset(("create_group", "join_group", "leave_group", "send_to_group", "listen_from_group"))
 """Actions on chat groups. Users with one of them see their groups."""
 
+VOTE_NOTICES = frozenset(("like", "comment_like"))
+"""Kinds of notices that tell users of others' votes."""
+
 MAX_LISTED = 10
 """Maximum number of listed users and groups of each kind: followed users, muted users, own groups, open groups."""
 
@@ -285,8 +288,10 @@ class SocialView(SocialState):
         return tuple(GroupView(*row) for row in self.store.query(OPEN_GROUPS, user_id, MAX_LISTED))
 
     def _is_hidden(self, notice: Notice, reader: Reader) -> bool:
-        """Check whether a notice is from a muted user, or about a hidden post."""
+        """Check whether a notice is from a muted user, about a hidden post, or of a hidden vote."""
         if notice.user_id in reader.muted_ids:
+            return True
+        if notice.kind in VOTE_NOTICES and not self.settings.show_votes:
             return True
         has_words = self.settings.hide_reports > 0 and notice.kind in ("reply", "quote")
         return has_words and self.posts.get("reports", notice.new_id - 1) >= self.max_reports
