@@ -30,6 +30,7 @@ from mesa_llm.experiments.audits.dimensions import (
     AuditPlan,
     Perturbation,
     Setting,
+    check_over_agents,
     perturbation,
     plan_for,
 )
@@ -115,7 +116,8 @@ class AuditSetup:
         """Return the run of a setting with a seed."""
         design = dict(setting.design)
         own = (name_of(self.model), setting.parameters, setting.llm, "audited" if design else "own", design)
-        return Run(*own, seed, self.steps, self.folder / "logs", setting.options)
+        agents = tuple(claim.over_agents for claim in self.claims if claim.over_agents is not None)
+        return Run(*own, seed, self.steps, self.folder / "logs", setting.options, over_agents=agents)
 
 
 def audit(
@@ -253,6 +255,9 @@ def audit_setup(
     own = (model, claims, names[0], all_seeds, steps, AuditPlan([], [], []), Path(folder).resolve(), setting)
     setup = AuditSetup(*own, names[1:], judge, file)
     first = setup.under(claims[0].between[0], None)
+    for claim in claims:
+        if claim.over_agents is not None:
+            check_over_agents(model, setup.under(claim.between[0], None), [claim.over_agents])
     paths = [str(Path(one).resolve()) for one in wordings]
     plan = plan_for(
         model, first, llms=names[1:], dimensions=dimensions, wordings=paths, fixed=compared(claims), steps=steps
@@ -423,7 +428,9 @@ def _audited(setup: AuditSetup, claim: AuditClaim, rows: Mapping[Path, Mapping[s
     """Judge one claim."""
 
     def effects(arm: Perturbation | None) -> list[float]:
-        return [_effect(setup, claim, rows, arm, seed) for seed in setup.seeds]
+        return claim.effects(
+            [[_value(setup, claim, rows, one, arm, seed) for seed in setup.seeds] for one in claim.between]
+        )
 
     baseline = effects(None)
     perturbed = [effects(one) for one in setup.plan.perturbations]
@@ -490,18 +497,6 @@ def _beside_people(setup: AuditSetup, rows: Mapping[Path, Mapping[str, Any]], pe
         for name, arm in arms.items()
     }
     return compare_with(people, {name: one for name, one in sources.items() if one.notna().to_numpy().any()})
-
-
-def _effect(
-    setup: AuditSetup,
-    claim: AuditClaim,
-    rows: Mapping[Path, Mapping[str, Any]],
-    arm: Perturbation | None,
-    seed: int,
-) -> float:
-    """Return the effect of a claim at one seed: its measure, or the difference of two; NaN without it."""
-    values = [_value(setup, claim, rows, one, arm, seed) for one in claim.between]
-    return values[0] if len(values) == 1 else values[0] - values[1]
 
 
 def _value(

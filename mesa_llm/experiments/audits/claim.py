@@ -6,10 +6,21 @@ between = [{noise = 0.0}, {noise = 0.2}]
 expects = "first is greater"
 smallest_effect = 0.05
 kind = "mechanism"
+
+A claim can be about agents, a subgroup, the difference between two subgroups, or the spread between runs:
+
+[claims.inequality]
+measure = "wealth"
+over_agents = "gini"
+subgroup = {side = "left"}
+against = {side = "right"}
+statistic = "spread"
+smallest_effect = 0.1
 """
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,11 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.dimensions import Setting
+from mesa_llm.experiments.runs.agent_statistic import AgentStatistic
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.text import suggestion
@@ -29,6 +42,9 @@ from mesa_llm.tools.tool import describe
 
 Kind = Literal["exploratory", "mechanism", "policy"]
 """What a claim is for, and so how much has to be audited before a verdict on it."""
+
+Statistic = Literal["mean", "spread"]
+"""What a claim says of its measure over the runs: its mean, or how far the runs lie apart."""
 
 DIMENSIONS_NEEDED: Mapping[Kind, int] = {"exploratory": 3, "mechanism": 6, "policy": 9}
 """Kind of claim → number of dimensions that must be audited for a verdict."""
@@ -89,7 +105,7 @@ class AuditClaim:
     """Its name."""
 
     measure: str
-    """Name of a result; `scores.anna` is a result's own entry."""
+    """Name of a result; `scores.anna` is a result's own entry. For a statistic over agents, that statistic's name."""
 
     between: tuple[Setting, ...]
     """The two settings that are compared, first minus second; or one, whose level is the claim."""
@@ -106,13 +122,50 @@ class AuditClaim:
     words: tuple[str, ...]
     """Words by which somebody names the experiment who recognises it."""
 
+    statistic: Statistic = "mean"
+    """What is claimed of the measure over the runs."""
+
+    over_agents: AgentStatistic | None = None
+    """The statistic over the agents of a run that is its measure; None for a result of the model."""
+
+    @property
+    def quantity(self) -> str:
+        """What the claim is about: its measure, or the spread of its measure between runs."""
+        return self.measure if self.statistic == "mean" else f"spread between runs of {self.measure}"
+
     @property
     def text(self) -> str:
         """The claim as a sentence."""
         if len(self.between) == 1:
-            return f"{self.measure}: {self.expectation.text or 'its level'}"
+            return f"{self.quantity}: {self.expectation.text or 'its level'}"
         first, second = (setting_text(one) for one in self.between)
-        return f"{self.measure}, {first} (first) against {second} (second): {self.expectation.text or 'the difference'}"
+        expected = self.expectation.text or "the difference"
+        return f"{self.quantity}, {first} (first) against {second} (second): {expected}"
+
+    def effects(self, columns: Sequence[Sequence[float]]) -> list[float]:
+        """Return the effect of the claim at each seed, of which the mean is estimated.
+
+        Args:
+            columns: For each of its settings, the measure in each run, in the same order of seeds; NaN if missing.
+
+        Returns:
+            The measure of each run, or the difference between the two settings; for a spread, the same of how far each
+            run lies from the median of its setting, times √(n / (n - 1)) so that it does not depend on the number of
+            runs. The mean of these deviations is compared as by Brown and Forsythe, seed by seed.
+
+        Source:
+            Brown and Forsythe (1974), Robust tests for the equality of variances, JASA 69(346).
+        """
+        first, *others = [np.asarray(self._deviations(one) if self.statistic == "spread" else one) for one in columns]
+        return (first - others[0] if others else first).tolist()
+
+    @staticmethod
+    def _deviations(values: Sequence[float]) -> list[float]:
+        finite = [value for value in values if math.isfinite(value)]
+        if len(finite) < 2:
+            return [math.nan] * len(values)
+        median, factor = float(np.median(finite)), math.sqrt(len(finite) / (len(finite) - 1))
+        return [abs(value - median) * factor for value in values]
 
     def value_in(self, row: Mapping[str, Any]) -> float | None:
         """Return the measure of one run; None if it is missing.
@@ -163,6 +216,21 @@ class _WrittenClaim(BaseModel):
     smallest_effect: float = Field(gt=0, allow_inf_nan=False)
     kind: Kind = "exploratory"
     words: tuple[str, ...] = ()
+    statistic: Statistic = "mean"
+    over_agents: str = ""
+    subgroup: dict[str, Any] = {}
+    against: dict[str, Any] = {}
+
+    @property
+    def agents(self) -> AgentStatistic | None:
+        """The statistic over agents; None for a result of the model.
+
+        Raises:
+            ConfigError: If it is invalid.
+        """
+        if not (self.over_agents or self.subgroup or self.against):
+            return None
+        return AgentStatistic(self.measure, self.over_agents or "mean", self.subgroup, self.against)
 
     @field_validator("between", mode="before")
     @classmethod
@@ -197,7 +265,8 @@ def claim_from(name: str, fields: Any, model: type[LLMModel], *, where: str = ""
 
     Args:
         name: Its name.
-        fields: `measure`, `smallest_effect` and, unless the level is meant, `between`; `expects`, `kind`, `words`.
+        fields: `measure`, `smallest_effect` and, unless the level is meant, `between`; `expects`, `kind`, `words`;
+            `statistic`, `over_agents`, `subgroup` and `against`.
         model: The model that it is about.
         where: Where it is written, for errors.
 
@@ -208,17 +277,25 @@ def claim_from(name: str, fields: Any, model: type[LLMModel], *, where: str = ""
         written = _WrittenClaim.model_validate(fields)
         expectation = expectation_of(written.expects, written.smallest_effect)
         settings = [_setting(one, model) for one in written.between or ({},)]
+        agents = written.agents
     except ValidationError as error:
         raise ConfigError(f"{where}claim {name}: {describe(error)}") from None
     except ConfigError as error:
         raise ConfigError(f"{where}claim {name}: {error}") from None
     is_of_level = expectation.text.startswith("value in") or not expectation.text
-    if len(settings) == 1 and not is_of_level:
+    if len(settings) == 1 and not is_of_level and not written.against:
         raise ConfigError(
-            f"{where}claim {name}: {written.expects!r} needs two settings to compare, between = [{{…}}, {{…}}]"
+            f"{where}claim {name}: {written.expects!r} needs two settings to compare, between = [{{…}}, {{…}}], or two "
+            "subgroups, subgroup = {…} and against = {…}"
         )
-    own = (name, written.measure, tuple(settings), expectation, written.smallest_effect, written.kind)
-    return AuditClaim(*own, written.words)
+    if len(settings) == 1 and written.statistic == "spread" and not is_of_level:
+        raise ConfigError(
+            f"{where}claim {name}: {written.expects!r} of a spread needs two settings to compare, "
+            "between = [{…}, {…}]"
+        )
+    measure = written.measure if agents is None else agents.name
+    own = (name, measure, tuple(settings), expectation, written.smallest_effect, written.kind, written.words)
+    return AuditClaim(*own, written.statistic, agents)
 
 
 def _setting(fields: Mapping[str, Any], model: type[LLMModel]) -> Setting:

@@ -18,6 +18,7 @@ from typing import Any
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.runs.agent_statistic import AgentStatistic
 from mesa_llm.experiments.runs.listening import Listener, ListeningAccess
 from mesa_llm.memory import NoMemory
 from mesa_llm.model.model import LLMModel
@@ -375,6 +376,22 @@ def instructions_of(model: type[LLMModel], setting: Setting) -> list[str]:
     with _listened_to(model, setting) as (running, _):
         seen = [agent.observe().instructions for agent in llm_agents(running)[:MAX_OBSERVERS]]
         return list(dict.fromkeys(filter(None, [running.instructions_text, *seen])))
+
+
+def check_over_agents(model: type[LLMModel], setting: Setting, statistics: Iterable[AgentStatistic]) -> None:
+    """Check that the agents of a model have what statistics over them name; see `AgentStatistic.check`.
+
+    Args:
+        model: The model.
+        setting: The setting.
+        statistics: The statistics.
+
+    Raises:
+        ConfigError: If no agent has it.
+    """
+    with _listened_to(model, setting) as (running, _):
+        for one in statistics:
+            one.check(running)
 
 
 @contextmanager

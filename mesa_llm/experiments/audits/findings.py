@@ -192,7 +192,7 @@ class ClaimFindings:
     def chart(self) -> Chart:
         """Draw the difference from the baseline under each perturbation; see `forest_chart`."""
         rows = [(row.perturbation.name, row.result) for row in self.perturbations]
-        return forest_chart(self.claim.measure, self.claim.smallest_effect, rows)
+        return forest_chart(self.claim.quantity, self.claim.smallest_effect, rows)
 
     def draw(self) -> Chart:
         """Draw what `chart` draws, by its earlier name."""
@@ -320,7 +320,7 @@ class Audit(Findings):
         """Return how the claims about a measure differ from the baseline, seed by seed, under each perturbation.
 
         Args:
-            measure: Name of the measure.
+            measure: Name of the measure, or of a claim.
 
         Returns:
             One row per claim and perturbation: `claim`, `dimension`, `perturbation`, the effect with its 95 % interval,
@@ -339,7 +339,7 @@ class Audit(Findings):
         """Draw how the first claim about a measure differs from the baseline under each perturbation.
 
         Args:
-            measure: Name of the measure.
+            measure: Name of the measure, or of a claim.
 
         Raises:
             ConfigError: If no claim is about it.
@@ -347,8 +347,10 @@ class Audit(Findings):
         return self._about(measure)[0].chart()
 
     def _about(self, measure: str) -> list[ClaimFindings]:
-        require_measure(self.name, measure, list(dict.fromkeys(one.claim.measure for one in self.claims)))
-        return [one for one in self.claims if one.claim.measure == measure]
+        names = {one.claim.name: {one.claim.name, one.claim.measure, one.claim.quantity} for one in self.claims}
+        if not any(measure in own for own in names.values()):
+            require_measure(self.name, measure, list(dict.fromkeys(one.claim.measure for one in self.claims)))
+        return [one for one in self.claims if measure in names[one.claim.name]]
 
     @property
     def coverage(self) -> str:

@@ -21,6 +21,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json, plain, with_text_names
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError, NeedsLog, Stopped
+from mesa_llm.experiments.runs.agent_statistic import AgentStatistic
 from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.plain import make_plain
 from mesa_llm.experiments.runs.runner import MAX_STARTS, Job, Stop, run_jobs
@@ -115,6 +116,9 @@ class Run(Job[Row]):
     may_be_light: bool = False
     """Whether it keeps no log, unless one was begun, a language model is asked, or its results are read from it."""
 
+    over_agents: tuple[AgentStatistic, ...] = ()
+    """Statistics over its agents, which its row holds beside the results; they are no part of what the run is."""
+
     @property
     def is_light(self) -> bool:
         """Whether it keeps no log: by option, by itself, or as a plain Mesa model, which has none."""
@@ -157,6 +161,8 @@ class Run(Job[Row]):
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(row, dict) or row.get("error") or not row.get("series", {}).keys() >= set(self.series):
+            return None
+        if not row.keys() >= {one.name for one in self.over_agents}:
             return None
         is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
         is_retried = self.options.get("retry_failures") and row.get("failures")
@@ -204,11 +210,12 @@ class Run(Job[Row]):
                 model = self.make(access, None if is_light else self.log)
                 is_new = False
                 with closing(model):
+                    subgroups = [one.begin(model) for one in self.over_agents]
                     try:
                         stop.run(model, self.steps, self.label)
                     except (Exception, SystemExit) as fault:  # noqa: BLE001 - anybody's code ends one run, not all
                         error = fault
-                    results = self.results_of(model)
+                    results = {**self.results_of(model), **{one.statistic.name: one.value(model) for one in subgroups}}
                     is_read = isinstance(model.runlog, LightLog) and model.runlog.was_read
                     figures = _marked(results, row) | counts_of(model, has_zeros=bool(self.name))
                     figures |= {"series": series_of(model, self.series)} if self.series else {}

@@ -46,7 +46,7 @@ def planted(folder: Path, answer: Callable[[str, Request], Any], **changes: Any)
     """Audit a planted mind."""
     options: dict[str, Any] = {"llm": "planted", "seeds": 8, "parameters": PARAMETERS, "design": PERSONA, **changes}
     with through(Planted(answer)):
-        return audit(DilemmaModel, options.pop("claims", [LEVEL]), folder=folder, **options)
+        return audit(options.pop("model", DilemmaModel), options.pop("claims", [LEVEL]), folder=folder, **options)
 
 
 def move(text: str) -> dict[str, str]:
