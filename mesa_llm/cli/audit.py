@@ -30,14 +30,17 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits import (
     AuditClaim,
     audit_setup,
+    check_seal,
     estimate_audit,
     level_of,
     read_claims,
     recorded_audit,
     run_setup,
+    seal_claims,
 )
 from mesa_llm.experiments.audits.dimensions import Setting
 from mesa_llm.experiments.audits.findings import METHODS, PAGE
+from mesa_llm.experiments.audits.seal import FILE as SEAL_FILE
 from mesa_llm.experiments.audits.wording import write_rewordings
 from mesa_llm.model.model import LLMModel
 from mesa_llm.runlog.comparison import not_checked
@@ -86,6 +89,10 @@ def audit_claims(
     people: Annotated[
         Path | None, typer.Option(help="Table of what people did, with columns named like the measures of the claims.")
     ] = None,
+    seal: Annotated[
+        bool,
+        typer.Option("--seal", help="Only seal the claims: write their SHA-256, with the time, into the folder."),
+    ] = False,
     no_awareness: Annotated[
         bool, typer.Option("--no-awareness", help="Do not ask agents aside what they think is studied.")
     ] = False,
@@ -104,6 +111,11 @@ def audit_claims(
     chosen = design_in(design)
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out}: expected the name of a folder, this is a file")
+    if seal:
+        if recorded or dry_run:
+            raise ConfigError("--seal seals claims before the first run; it goes with --claims or --measure, and --out")
+        _seal(_claims(kind, claims, measure or [], smallest_effect), out, as_json=as_json)
+        return
     if recorded:
         if claims or measure or dimensions or rewrite or fixed != Parameters() or chosen or llm != "rule":
             raise ConfigError("--recorded judges what was recorded; it goes with --out and --json alone")
@@ -148,6 +160,13 @@ def audit_claims(
         say(verdicts.text())
         say(f"\nPage: {out / PAGE}\nMethods paragraph: {out / METHODS}")
     say(not_checked(out / "logs" / "LOG"), err=True)
+
+
+def _seal(claims: Sequence[AuditClaim], out: Path, *, as_json: bool) -> None:
+    """Seal claims, and print the seal with what it is worth: whether runs had been made before."""
+    seal_claims(claims, out)
+    check = check_seal(claims, out)
+    say(json.dumps(check.to_json()) if as_json else f"{check.text}\nSeal: {out / SEAL_FILE}")
 
 
 def _names(llm: str) -> list[str]:

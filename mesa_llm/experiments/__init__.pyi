@@ -4,6 +4,7 @@ from .audits.audit import audit as audit
 from .audits.audit import run_setup as run_setup
 from .audits.claim import read_claims as read_claims
 from .audits.recorded import recorded_audit as recorded_audit
+from .audits.seal import seal_claims as seal_claims
 from .benchmarks.benchmark import benchmark as benchmark
 from .calibration.calibration import calibrate as calibrate
 from .calibration.sensitivity import sensitivity as sensitivity

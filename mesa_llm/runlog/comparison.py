@@ -47,6 +47,7 @@ FACTS_NOT_COMPARED: Mapping[str, str] = {
     "requests": "how requests are put together",  # a replay follows it
     "unanswered": _COST,
     "asked_again_after": "which failures were asked again",
+    "sealed_claims": "the claims that were sealed before the run",
     "row": "the row of the run in the table of a sweep",
     "branch": "the run that this one branched from",
 }

@@ -3,6 +3,7 @@
 - `audit`: the runs; `claim`: what is claimed; `dimensions`: what is perturbed; `wording`: rewordings that a language
   model writes.
 - `verdict`: statistics; `probes`: what agents know of the experiment, and how many decisions change.
+- `seal`: proof that the claims were written before the runs were made.
 - `findings`: verdicts, tables, a page.
 - `recorded`: audits that come with a model.
 """
@@ -12,6 +13,7 @@ from mesa_llm.experiments.audits.claim import AuditClaim, claim_from, level_of, 
 from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Perturbation, plan_for
 from mesa_llm.experiments.audits.findings import Audit
 from mesa_llm.experiments.audits.recorded import declared_audit, record_audit, recorded_audit
+from mesa_llm.experiments.audits.seal import check_seal, seal_claims
 from mesa_llm.experiments.audits.wording import write_rewordings
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Perturbation",
     "audit",
     "audit_setup",
+    "check_seal",
     "claim_from",
     "declared_audit",
     "estimate_audit",
@@ -32,5 +35,6 @@ __all__ = [
     "record_audit",
     "recorded_audit",
     "run_setup",
+    "seal_claims",
     "write_rewordings",
 ]

@@ -36,6 +36,7 @@ from mesa_llm.experiments.audits.dimensions import (
 )
 from mesa_llm.experiments.audits.findings import Audit, ClaimFindings, ControlRow, PerturbationRow
 from mesa_llm.experiments.audits.probes import Awareness, AwarenessJob, awareness_of, changed_decisions
+from mesa_llm.experiments.audits.seal import SEAL, Seal, check_seal, seal_claims
 from mesa_llm.experiments.audits.verdict import NO_RUNS, shown, stability, variance_shares
 from mesa_llm.experiments.people.comparison import PeopleComparison, compare_with
 from mesa_llm.experiments.runs.bar import RunBar
@@ -97,6 +98,9 @@ class AuditSetup:
     is_recorded: bool = False
     """Whether all runs are recorded, so that nothing may be asked."""
 
+    seal: Seal | None = None
+    """Seal of the claims, which the logs of new runs hold; None until the runs are made."""
+
     def settings(self, perturbation: Perturbation | None) -> Iterator[Setting]:
         """Yield the settings of all claims under a perturbation, each once."""
         seen: list[Setting] = []
@@ -117,7 +121,8 @@ class AuditSetup:
         design = dict(setting.design)
         own = (name_of(self.model), setting.parameters, setting.llm, "audited" if design else "own", design)
         agents = tuple(claim.over_agents for claim in self.claims if claim.over_agents is not None)
-        return Run(*own, seed, self.steps, self.folder / "logs", setting.options, over_agents=agents)
+        facts = {} if self.seal is None else {SEAL: self.seal.fact}
+        return Run(*own, seed, self.steps, self.folder / "logs", setting.options, over_agents=agents, facts=facts)
 
 
 def audit(
@@ -214,6 +219,8 @@ def run_setup(
         MesaLLMError: If a run failed.
     """
     start_s = clock.perf_counter()
+    if not setup.is_recorded:
+        setup = replace(setup, seal=seal_claims(setup.claims, setup.folder))
     with RunBar(progress) as bar:
         rows = _run(setup, access, on, workers, on_run, bar)
     _write_table(rows.values(), setup.folder)
@@ -421,6 +428,7 @@ def _findings(
         people=None if setup.people is None else _beside_people(setup, rows, setup.people),
         quality=rates,
         cost=cost,
+        seal=check_seal(setup.claims, setup.folder),
     )
 
 

@@ -14,6 +14,7 @@ from mesa_llm.charts.palette import COLOURS, GREY
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.claim import DIMENSIONS_NEEDED, MODELS_NEEDED, AuditClaim, setting_text
 from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Perturbation, Setting
+from mesa_llm.experiments.audits.seal import SealCheck
 from mesa_llm.experiments.audits.verdict import Change, Shown, Stability, VarianceShare
 from mesa_llm.experiments.findings import Findings, Section, Table, Value, estimate_cells, finite, require_measure
 from mesa_llm.experiments.people.comparison import PeopleComparison
@@ -292,6 +293,14 @@ class Audit(Findings):
     cost: Mapping[str, Any]
     """Runs, decisions, calls, tokens, dollars and seconds."""
 
+    seal: SealCheck | None = None
+    """Whether the claims were sealed before the first run; None where it was not checked."""
+
+    @property
+    def seal_text(self) -> str:
+        """Whether the claims were sealed before the first run; empty where it was not checked."""
+        return "" if self.seal is None else self.seal.text
+
     @property
     def name(self) -> str:
         """Name of the audit."""
@@ -418,7 +427,7 @@ class Audit(Findings):
                 f"{len(one.perturbations)} perturbations {n['stable']} stable, {n['sensitive']} sensitive, "
                 f"{n['undecided']} undecided; {one.verdict}."
             )
-        parts += filter(None, [self.power_text, self.coverage, self.awareness_text, self.quality_text])
+        parts += filter(None, [self.seal_text, self.power_text, self.coverage, self.awareness_text, self.quality_text])
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -437,6 +446,7 @@ class Audit(Findings):
             "awareness": None if self.awareness is None else {"n": self.awareness.n, "of": self.awareness.of},
             "people": None if self.people is None else self.people.to_json(),
             "quality": {name: list(rate) for name, rate in self.quality.items()},
+            "seal": None if self.seal is None else self.seal.to_json(),
             "methods": self.methods,
             "description": self.setting_text,
             "notes": self.notes,
@@ -446,7 +456,14 @@ class Audit(Findings):
     @property
     def notes(self) -> list[str]:
         """What a reader has to know beside the verdicts: seeds, coverage, awareness, failures."""
-        texts = [self.power_text, self.coverage, self.effectless_text, self.awareness_text, self.quality_text]
+        texts = [
+            self.seal_text,
+            self.power_text,
+            self.coverage,
+            self.effectless_text,
+            self.awareness_text,
+            self.quality_text,
+        ]
         return list(filter(None, texts))
 
     def write(self, folder: Path) -> None:

@@ -8,7 +8,7 @@ import time as clock
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,9 @@ class Run(Job[Row]):
     over_agents: tuple[AgentStatistic, ...] = ()
     """Statistics over its agents, which its row holds beside the results; they are no part of what the run is."""
 
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further facts for the manifest of its log, written before its first step; they are no part of what the run is."""
+
     @property
     def is_light(self) -> bool:
         """Whether it keeps no log: by option, by itself, or as a plain Mesa model, which has none."""
@@ -210,6 +213,9 @@ class Run(Job[Row]):
                 model = self.make(access, None if is_light else self.log)
                 is_new = False
                 with closing(model):
+                    if self.facts and not is_light and not model.runlog.holds_step(1):
+                        for name, value in self.facts.items():
+                            model.runlog.note(name, value, commit=False)
                     subgroups = [one.begin(model) for one in self.over_agents]
                     try:
                         stop.run(model, self.steps, self.label)
