@@ -36,8 +36,8 @@ PASSING = {"seconds", "done", "n_done", "tokens"}
 """Fields of findings that tell of one session."""
 
 JUDGED = {"low", "high", "low_90", "high_90", "p", "corrected", "shown", "change", "further_seeds", "verdict", "claim"}
-JUDGED |= {"methods"}
-"""Fields that rest on intervals, which are estimated in another way since."""
+JUDGED |= {"adjusted_p", "methods", "notes", "without effect", "variance"}
+"""Fields that rest on intervals, which are estimated in another way since, and sentences that are written anew."""
 
 
 def swept(folder: Path) -> Any:

@@ -213,8 +213,8 @@ def test_a_report_of_a_stranger_is_drawn_and_written_as_text(tmp_path: Path) -> 
     assert chart.names == ["as $x_ <b>"]
     assert picture_of(chart.figure()).startswith(b"\x89PNG")
     (cells,) = change_cells(claim)[1]
-    assert cells[1:4] == ("as $x_ <b>", "0.5", "0.1 [-0.1, 0.3]")
-    assert cells[5] == "undecided"
+    assert cells[1:6] == ("as $x_ <b>", "0", "0.5", "–", "0.1 [-0.1, 0.3]")
+    assert cells[7] == "undecided"
     hostile = claim.model_copy(update={"verdict": "<img src=x onerror=alert(1)>"})
     assert "&lt;img src=x" in markup("audit_claim.html", claim=hostile, smallest_effect="0.2")
 

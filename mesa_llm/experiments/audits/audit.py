@@ -26,7 +26,6 @@ from mesa_llm.errors import BudgetExceeded, ConfigError, MesaLLMError, Stopped
 from mesa_llm.experiments.audits.claim import AuditClaim, compared
 from mesa_llm.experiments.audits.dimensions import (
     CONTROLS,
-    DIMENSIONS,
     AuditPlan,
     Perturbation,
     Setting,
@@ -47,7 +46,7 @@ from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.runlog.disk import reason_of, write_whole
-from mesa_llm.statistics import compare, mean_estimate
+from mesa_llm.statistics import Estimate, compare, mean_estimate
 
 ROWS = "runs.csv"
 """File of all runs, in the audit's folder."""
@@ -259,15 +258,22 @@ def audit_setup(
     if file is not None and not file.is_file():
         raise ConfigError(f"{file}: there is no such file; wanted a table of what people did")
     setting = Setting(dict(parameters or {}), dict(design or {}), names[0], dict(options or {}))
-    own = (model, claims, names[0], all_seeds, steps, AuditPlan([], [], []), Path(folder).resolve(), setting)
-    setup = AuditSetup(*own, names[1:], judge, file)
-    first = setup.under(claims[0].between[0], None)
+    what = (model, claims, names[0], all_seeds, steps, AuditPlan([], []), Path(folder).resolve(), setting)
+    setup = AuditSetup(*what, names[1:], judge, file)
     for claim in claims:
         if claim.over_agents is not None:
             check_over_agents(model, setup.under(claim.between[0], None), [claim.over_agents])
+    own, *others = setup.settings(None)
     paths = [str(Path(one).resolve()) for one in wordings]
     plan = plan_for(
-        model, first, llms=names[1:], dimensions=dimensions, wordings=paths, fixed=compared(claims), steps=steps
+        model,
+        own,
+        llms=names[1:],
+        dimensions=dimensions,
+        wordings=paths,
+        fixed=compared(claims),
+        steps=steps,
+        others=others,
     )
     return replace(setup, plan=plan)
 
@@ -413,7 +419,6 @@ def _findings(
         "dollars": float(sum(float(row["dollars"]) for row in rows.values())),
         "seconds": round(seconds, 1),
     }
-    dimensions = list(dict.fromkeys(one.dimension for one in setup.plan.perturbations))
     return Audit(
         model=setup.model.__name__,
         llm=setup.llm,
@@ -422,8 +427,7 @@ def _findings(
         steps=setup.steps,
         setting=setup.setting,
         claims=claims,
-        audited=[name for name in DIMENSIONS if name in dimensions],
-        without_effect=list(setup.plan.without_effect),
+        not_run=setup.plan.not_run,
         awareness=awareness_of(answers),
         people=None if setup.people is None else _beside_people(setup, rows, setup.people),
         quality=rates,
@@ -444,8 +448,14 @@ def _audited(setup: AuditSetup, claim: AuditClaim, rows: Mapping[Path, Mapping[s
     perturbed = [effects(one) for one in setup.plan.perturbations]
     judged = stability(baseline, perturbed, claim.expectation, claim.smallest_effect)
     found = [
-        PerturbationRow(one, result, _rates(setup, claim, rows, one), changed_decisions(*_logs(setup, claim, one)))
-        for one, result in zip(setup.plan.perturbations, judged, strict=True)
+        PerturbationRow(
+            one,
+            result,
+            _rates(setup, claim, rows, one),
+            changed_decisions(*_logs(setup, claim, one)),
+            _per_agent(values, baseline, one.scale),
+        )
+        for one, result, values in zip(setup.plan.perturbations, judged, perturbed, strict=True)
     ]
     of_controls = {one.name: effects(one) for one in setup.plan.controls}
     controls = [
@@ -475,9 +485,16 @@ def _audited(setup: AuditSetup, claim: AuditClaim, rows: Mapping[Path, Mapping[s
         perturbations=found,
         controls=controls,
         shares=shares,
-        n_dimensions=len({one.dimension for one in setup.plan.perturbations}),
         n_llms=1 + len(setup.others),
     )
+
+
+def _per_agent(values: Sequence[float], baseline: Sequence[float], scale: float) -> Estimate | None:
+    """Return how far an effect differs from the baseline once it is divided by the relative number of agents."""
+    if scale == 1:
+        return None
+    compared = compare([value / scale for value in values], baseline)
+    return None if compared is None else compared.difference
 
 
 def _sampling_variance(baseline: Sequence[float], another_sample: Sequence[float]) -> float | None:

@@ -10,21 +10,27 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+import hashlib
+import json
+import re
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Literal
 
 from mesa_llm.agents.design import AgentDesign
+from mesa_llm.canonical import with_text_names
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.experiments.runs.agent_statistic import AgentStatistic
 from mesa_llm.experiments.runs.listening import Listener, ListeningAccess
 from mesa_llm.memory import NoMemory
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import Parameter, parameters_of
 from mesa_llm.prompts import templates_in, wordings_of
-from mesa_llm.text import suggestion
+from mesa_llm.records import Request
+from mesa_llm.text import one_line, suggestion
 
 DIMENSIONS: Mapping[str, str] = {
     "language model": "micro",
@@ -44,10 +50,13 @@ DIMENSIONS: Mapping[str, str] = {
 """Dimension → its level."""
 
 TRIAL_STEPS = 3
-"""Number of steps in which a perturbation must change some request to count as one."""
+"""Number of steps of a first trial, in which most perturbations change some request."""
 
-MEMORY_STEPS = 30
-"""The same for memories, whose length shows late; runs that are shorter are tried to their end."""
+MAX_REQUESTS = 3_000
+"""Number of requests at which a trial of a whole run is cut off; what has shown no effect by then is run."""
+
+LANGUAGE_MODEL = "language model"
+"""The dimension of other language models, and of other temperatures of the same one."""
 
 MAX_OBSERVERS = 20
 """Maximum number of agents whose observations are searched for instructions."""
@@ -88,7 +97,7 @@ class Setting:
 
     @property
     def names(self) -> set[str]:
-        """What it sets, as paths: `parameters.noise`, `design.presentation.persona_form`, `options.activation`."""
+        """What it sets besides the language model, as paths: `parameters.noise`, `design.presentation.persona_form`."""
         inner = {
             f"design.{name}.{part}" if isinstance(value, Mapping) else f"design.{name}"
             for name, value in self.design.items()
@@ -112,6 +121,9 @@ class Perturbation:
 
     llm: str = ""
     """Another language model; empty: that of the baseline."""
+
+    scale: float = 1.0
+    """Number of agents, as a multiple of the baseline's."""
 
     def of(self, setting: Setting) -> Setting:
         """Return a setting with this change."""
@@ -185,6 +197,53 @@ CONTROLS: Mapping[str, Perturbation] = {
 """Runs beside the perturbations, under which a claim need not hold: how much of it is noise, persona, instruction."""
 
 
+Reason = Literal["no effect", "refused", "duplicate", "compared", "not chosen", "not recorded"]
+"""Why a perturbation is not run."""
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A perturbation that is not run, and why."""
+
+    perturbation: Perturbation
+    """The perturbation."""
+
+    reason: Reason
+    """Why it is not run."""
+
+    detail: str = ""
+    """Of a refusal: the error. Of a duplicate: the perturbation that is the same."""
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return f"{_REASONS[self.reason]}{self.detail}"
+
+
+_REASONS: Mapping[Reason, str] = {
+    "no effect": "changes neither what these agents read nor the results, in trials of whole runs with random choices",
+    "refused": "refused by the model: ",
+    "duplicate": "the same as ",
+    "compared": "set by the claims themselves",
+    "not chosen": "not asked for",
+    "not recorded": "not recorded",
+}
+
+
+def not_run_texts(not_run: Sequence[NotRun]) -> list[str]:
+    """Return what was not run as sentences, one for each reason.
+
+    Args:
+        not_run: The perturbations.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for reason in _REASONS:
+        for one in not_run:
+            if one.reason == reason:
+                by_reason.setdefault(one.text, []).append(one.perturbation.name)
+    return [f"Not run ({text}): {', '.join(names)}." for text, names in by_reason.items()]
+
+
 @dataclass(frozen=True)
 class AuditPlan:
     """What an audit of a model runs, besides the baseline."""
@@ -195,8 +254,38 @@ class AuditPlan:
     controls: Sequence[Perturbation]
     """The runs beside them."""
 
-    without_effect: Sequence[str]
-    """Perturbations that change no request of this model, and so are not run."""
+    not_run: Sequence[NotRun] = ()
+    """Perturbations and controls that are not run, and why."""
+
+    def only(self, names: Collection[str], reason: Reason) -> AuditPlan:
+        """Return the plan with some of its perturbations alone.
+
+        Args:
+            names: Names of the perturbations.
+            reason: Why the others are not run.
+
+        Raises:
+            ConfigError: If there is no perturbation of one of the names.
+        """
+        known = [one.name for one in self.perturbations]
+        if unknown := [name for name in names if name not in known]:
+            hint = suggestion(unknown[0], known)
+            raise ConfigError(f"there is no perturbation {unknown[0]!r}; there are: {', '.join(known)}{hint}")
+        kept = [one for one in self.perturbations if one.name in names]
+        left_out = [NotRun(one, reason) for one in self.perturbations if one.name not in names]
+        return AuditPlan(kept, self.controls, [*self.not_run, *left_out])
+
+
+def audited_dimensions(perturbations: Iterable[Perturbation]) -> list[str]:
+    """Return the dimensions in which perturbations were run, in the order of `DIMENSIONS`.
+
+    The dimension "language model" counts where another one was run; another temperature of the same one is not enough.
+
+    Args:
+        perturbations: The perturbations that were run.
+    """
+    found = {one.dimension for one in perturbations if one.dimension != LANGUAGE_MODEL or one.llm}
+    return [name for name in DIMENSIONS if name in found]
 
 
 def plan_for(
@@ -208,8 +297,11 @@ def plan_for(
     wordings: Iterable[str] = (),
     fixed: Iterable[str] = (),
     steps: int | None = None,
+    others: Sequence[Setting] = (),
 ) -> AuditPlan:
-    """Find the perturbations of a model: those that change any of its requests, with parameters that it accepts.
+    """Find the perturbations of a model: those that change what its agents read or its results, and that it accepts.
+
+    What changes nothing is found by trials with random choices, over the whole run; what they cannot tell is run.
 
     Args:
         model: The model.
@@ -219,6 +311,7 @@ def plan_for(
         wordings: Folders of rewordings, besides those beside the model's prompts.
         fixed: Paths of what the claims compare, which no perturbation may change; see `Setting.names`.
         steps: Number of steps of the audit's runs; None: until the model ends.
+        others: Further settings that the claims compare, under which a perturbation may change something, too.
 
     Raises:
         ConfigError: If a dimension is unknown.
@@ -228,18 +321,21 @@ def plan_for(
         hint = suggestion(unknown[0], DIMENSIONS)
         raise ConfigError(f"there is no dimension {unknown[0]!r}; there are: {', '.join(DIMENSIONS)}{hint}")
     taken = set(fixed)
-    candidates = [
-        one
-        for one in _candidates(model, setting, llms, wordings)
-        if one.dimension in wanted and taken.isdisjoint(one.change.names)
-    ]
-    trials = _Trials(model, setting, steps)
-    is_new = [trials.is_new(one) for one in candidates]
-    kept = [one for one, has_effect in zip(candidates, is_new, strict=True) if has_effect]
-    without_effect = [one.name for one, has_effect in zip(candidates, is_new, strict=True) if not has_effect]
-    beside = [one for one in CONTROLS.values() if trials.is_new(one)]
+    trials = _Trials(model, [setting, *others], steps)
+    perturbations, controls, not_run = list[Perturbation](), list[Perturbation](), list[NotRun]()
+    for one in (*_candidates(model, setting, llms, wordings), *CONTROLS.values()):
+        if one.dimension and one.dimension not in wanted:
+            not_run.append(NotRun(one, "not chosen"))
+        elif one.dimension and not taken.isdisjoint({"llm"} if one.llm else one.change.names):
+            not_run.append(NotRun(one, "compared"))
+        elif fault := trials.fault(one):
+            not_run.append(fault)
+        elif one.dimension:
+            perturbations.append(replace(one, scale=trials.scale(one)))
+        else:
+            controls.append(one)
     order = list(DIMENSIONS)
-    return AuditPlan(sorted(kept, key=lambda one: order.index(one.dimension)), beside, without_effect)
+    return AuditPlan(sorted(perturbations, key=lambda one: order.index(one.dimension)), controls, not_run)
 
 
 def _candidates(
@@ -249,9 +345,10 @@ def _candidates(
     for name in llms:
         yield perturbation("language model", f"language model {name}", llm=name)
     yield from _OF_EVERY_MODEL
-    trial = _Trial(model, setting, steps=0)
-    yield from _of_memory(trial.memory)
-    yield from _of_scenario(model, trial.scenario)
+    with _listened_to(model, setting) as (running, _):
+        agents = llm_agents(running)
+        yield from _of_memory(agents[0].memory if agents else None)
+        yield from _of_scenario(model, running.scenario.to_dict())
     for name in wordings_of(model):
         is_of_news = templates_in(model, name) <= set(NEWS_TEMPLATES)
         dimension = "intervention design" if is_of_news else "wording"
@@ -303,67 +400,105 @@ def _accepts(parameter: Parameter, value: Any) -> bool:
 
 
 class _Trials:
-    """Trials of a model in several settings, to see which of them put anything in another way."""
+    """Trials of a model under perturbations, to see which of them change what is read, or what comes of it."""
 
-    def __init__(self, model: type[LLMModel], setting: Setting, steps: int | None) -> None:
-        self.model = model
-        self.setting = setting
-        self.long = min(MEMORY_STEPS, steps or MEMORY_STEPS)
-        self._seen = [self._signature(setting, n) for n in dict.fromkeys((TRIAL_STEPS, self.long))]
+    def __init__(self, model: type[LLMModel], settings: Sequence[Setting], steps: int | None) -> None:
+        self.settings = settings
+        self.run = partial(_Trial, model, steps)
+        self._kept = {"": self.run(settings)}
+        self._llms = {setting.llm for setting in settings}
 
-    def is_new(self, one: Perturbation) -> bool:
-        """Check whether a perturbation makes requests that nothing before it has made; another model always does."""
+    def fault(self, one: Perturbation) -> NotRun | None:
+        """Return why a perturbation is not to be run; None if it is to be run, from then on beside all others."""
         if one.llm:
-            return True
-        signature = self._signature(one.of(self.setting), self.long if one.dimension == "memory" else TRIAL_STEPS)
-        if signature is None or signature in self._seen:
-            return False
-        self._seen.append(signature)
-        return True
-
-    def _signature(self, setting: Setting, steps: int) -> list[Any] | None:
-        """Return what language models would read in the first steps; None if the model refuses the setting."""
-        try:
-            return _Trial(self.model, setting, steps).signature
-        except ConfigError:
+            if one.llm in self._llms:
+                return NotRun(one, "duplicate", "a language model that is run already")
+            self._llms.add(one.llm)
             return None
+        trial = self.run([one.of(setting) for setting in self.settings])
+        try:
+            alike = next((name for name, other in self._kept.items() if trial.is_like(other)), None)
+        except Exception as error:  # noqa: BLE001 - a model is anybody's code, and may refuse a setting by any error
+            return NotRun(one, "refused", _first_sentence(error))
+        if alike is None:
+            self._kept[one.name] = trial
+            return None
+        return NotRun(one, "duplicate", f"“{alike}”") if alike else NotRun(one, "no effect")
+
+    def scale(self, one: Perturbation) -> float:
+        """Return the number of agents under a perturbation that is run, as a multiple of the baseline's."""
+        own = self._kept[""].n_agents
+        return self._kept[one.name].n_agents / own if own and not one.llm else 1.0
 
 
 class _Trial:
-    """First steps of a model with random choices: what its agents' language models would read.
+    """A model in one or more settings, with random choices: what its agents' language models would read."""
 
-    Attributes:
-        requests: The requests, in order.
-        memory: Memory of the first agent; None without agents.
-        scenario: Parameters of the scenario, by name.
-        reasoning: How agents reason before they decide.
-    """
+    def __init__(self, model: type[LLMModel], steps: int | None, settings: Sequence[Setting]) -> None:
+        self.model = model
+        self.steps = steps
+        self.settings = settings
+        self.n_agents = 0
 
-    def __init__(self, model: type[LLMModel], setting: Setting, steps: int = TRIAL_STEPS) -> None:
-        with _listened_to(model, setting) as (running, listener):
-            agents = llm_agents(running)
-            self.memory: Any = agents[0].memory if agents else None
-            self.scenario = running.scenario.to_dict()
-            self.reasoning = [running.reasoning or agent.config.reasoning for agent in agents]
-            if steps:
-                running.run(steps)
-        self.requests = listener.requests
+    def is_like(self, other: _Trial) -> bool:
+        """Check whether two trials ask the same and come to the same, over whole runs."""
+        if self.first != other.first:
+            return False
+        try:
+            whole = other.whole
+        except Exception:  # noqa: BLE001 - the other one ends by its own error; nothing is known of what would follow
+            return False
+        return whole is not None and self.whole == whole
 
-    @property
-    def signature(self) -> list[Any]:
-        """Everything in its requests that a language model reads, and their settings."""
-        reasoning = [[index, kind] for index, kind in enumerate(self.reasoning) if kind != "none"]
-        return reasoning + [
-            [
-                request.salt,
-                [[message.role, message.content] for message in request.messages],
-                [spec.digest for spec in request.tools],
-                request.schema and list(_ordered(request.schema)),
-                {name: list(values) for name, values in request.options.items()},
-                dict(request.settings),
-            ]
-            for request in self.requests
+    @cached_property
+    def first(self) -> list[str]:
+        """Digests of what language models would read in the first steps, one for each setting."""
+        digests: list[str] = []
+        for setting in self.settings:
+            with _listened_to(self.model, setting, is_llm=True) as (running, listener):
+                self.n_agents = self.n_agents or len(llm_agents(running))
+                running.run(TRIAL_STEPS if self.steps is None else min(TRIAL_STEPS, self.steps))
+                digests.append(_digest(listener.requests))
+        return digests
+
+    @cached_property
+    def whole(self) -> list[str] | None:
+        """The same over whole runs, with their results; None if one is too long to be tried to its end."""
+        digests: list[str] = []
+        for setting in self.settings:
+            with _listened_to(self.model, setting, is_llm=True) as (running, listener):
+                n_steps = 0
+                while running.running and (self.steps is None or n_steps < self.steps):
+                    if max(len(listener.requests), n_steps) > MAX_REQUESTS:
+                        return None
+                    running.run(1)
+                    n_steps += 1
+                results = json.dumps(with_text_names(dict(running.results())), default=repr)
+                digests += [_digest(listener.requests), results]
+        return digests
+
+
+def _digest(requests: Sequence[Request]) -> str:
+    """Return a digest of everything in requests that a language model reads, and of their settings."""
+    digest = hashlib.sha256()
+    for request in requests:
+        parts = [
+            request.salt,
+            [[message.role, message.content] for message in request.messages],
+            [spec.digest for spec in request.tools],
+            request.schema and list(_ordered(request.schema)),
+            {name: list(values) for name, values in request.options.items()},
+            sorted(request.settings.items()),
         ]
+        digest.update(repr(parts).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _first_sentence(error: Exception) -> str:
+    """Return the first sentence of an error, with its kind unless it is one of ours."""
+    text = one_line(str(error), 200)
+    sentence = re.split(r"(?<=[.;!?]) ", text, maxsplit=1)[0].rstrip(".;")
+    return sentence if isinstance(error, MesaLLMError) else f"{type(error).__name__}: {sentence}"
 
 
 def instructions_of(model: type[LLMModel], setting: Setting) -> list[str]:
@@ -395,12 +530,14 @@ def check_over_agents(model: type[LLMModel], setting: Setting, statistics: Itera
 
 
 @contextmanager
-def _listened_to(model: type[LLMModel], setting: Setting) -> Generator[tuple[LLMModel, Listener]]:
+def _listened_to(
+    model: type[LLMModel], setting: Setting, *, is_llm: bool = False
+) -> Generator[tuple[LLMModel, Listener]]:
     """Yield a model in a setting that decides at random, and what notes its requests."""
     design = AgentDesign.from_json({**setting.design, "llm": None})
     arguments = {**setting.parameters, **setting.options, "design": design}
     with (
-        closing(ListeningAccess()) as access,
+        closing(ListeningAccess(is_llm=is_llm)) as access,
         closing(model(**arguments, llm="random", rng=1, access=access)) as running,
     ):
         yield running, access.listener

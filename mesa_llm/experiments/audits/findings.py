@@ -13,13 +13,22 @@ from mesa_llm.charts.chart import Chart, ChartSeries
 from mesa_llm.charts.palette import COLOURS, GREY
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.claim import DIMENSIONS_NEEDED, MODELS_NEEDED, AuditClaim, setting_text
-from mesa_llm.experiments.audits.dimensions import DIMENSIONS, Perturbation, Setting
+from mesa_llm.experiments.audits.dimensions import (
+    DIMENSIONS,
+    LANGUAGE_MODEL,
+    NotRun,
+    Perturbation,
+    Setting,
+    audited_dimensions,
+    not_run_texts,
+)
+from mesa_llm.experiments.audits.probes import AwarenessRate
 from mesa_llm.experiments.audits.seal import SealCheck
 from mesa_llm.experiments.audits.verdict import Change, Shown, Stability, VarianceShare
 from mesa_llm.experiments.findings import Findings, Section, Table, Value, estimate_cells, finite, require_measure
 from mesa_llm.experiments.people.comparison import PeopleComparison
 from mesa_llm.model.quality import Quality, Rate, quality_texts
-from mesa_llm.statistics import MIN_RUNS, Estimate, share_interval, with_interval
+from mesa_llm.statistics import MIN_RUNS, Estimate, is_absent, with_interval
 from mesa_llm.text import counted, figure_text
 
 if TYPE_CHECKING:
@@ -33,6 +42,15 @@ _WITHOUT_LLM = {
 
 CHANGE_COLOURS: Mapping[Change, str] = {"stable": COLOURS[2], "sensitive": COLOURS[1], "undecided": GREY}
 """State of a perturbation → its colour."""
+
+SHOWN_WORDS: Mapping[Shown, str] = {
+    "reversed": "reversed",
+    "shown": "shown",
+    "absent": "absent",
+    "not shown": "undecided",
+    "no claim": "no claim",
+}
+"""What runs say of a claim → the word for it in sentences and tables."""
 
 PAGE, FINDINGS, METHODS = "audit.html", "audit.json", "methods.txt"
 """Names of the files of a report."""
@@ -83,10 +101,14 @@ class PerturbationRow:
     changed: Rate | None
     """Decisions that differ from those of the baseline; None if they were not recorded."""
 
+    per_agent: Estimate | None = None
+    """Difference from the baseline of the effect divided by `Perturbation.scale`; None where the number of agents is
+    the baseline's."""
+
 
 @dataclass(frozen=True)
 class ControlRow:
-    """What came of runs beside the perturbations."""
+    """Result of runs beside the perturbations."""
 
     name: str
     """What was run."""
@@ -129,66 +151,121 @@ class ClaimFindings:
     shares: Sequence[VarianceShare]
     """What the variance of the effect is due to; empty if it could not be divided."""
 
-    n_dimensions: int
-    """Number of dimensions with a perturbation."""
-
     n_llms: int
     """Number of language models."""
 
     def in_state(self, change: str) -> list[PerturbationRow]:
-        """Return the perturbations that are stable, sensitive or undecided."""
+        """Return the perturbations under which the size of the effect is stable, sensitive or undecided."""
         return [row for row in self.perturbations if row.result.change == change]
+
+    def showing(self, *shown: Shown) -> list[PerturbationRow]:
+        """Return the perturbations whose own runs say one of these of the claim."""
+        return [row for row in self.perturbations if row.result.shown in shown]
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether anything is expected of the effect, so that it can be shown."""
+        return bool(self.claim.expectation.text)
 
     @property
     def verdict(self) -> str:
-        """The verdict on the claim in one sentence, without the coverage."""
-        claim, sensitive, undecided = self.claim, self.in_state("sensitive"), self.in_state("undecided")
-        is_claim = bool(claim.expectation.text)
-        if is_claim and self.shown == "reversed":
-            return "reversed: the model as it is shows the opposite"
-        if is_claim and self.shown != "shown":
-            absent = "; it is shown to be smaller than the smallest effect" if self.shown == "absent" else ""
-            return f"not shown by the model as it is{absent}"
-        reverses = [row.perturbation.name for row in sensitive if row.result.is_reversed]
-        if reverses:
-            return f"reversed under {listed(reverses)}"
-        if sensitive:
-            text = f"holds except under {listed([row.perturbation.name for row in sensitive])}"
-            return f"{text}; {len(undecided)} undecided" if undecided else text
-        if undecided:
-            return f"undecided under {counted(len(undecided), 'perturbation')}"
-        if too_little := self.too_little:
-            return f"stable under all that was audited, which is too little for a verdict: {too_little}"
-        return "holds in all audited dimensions"
+        """The verdict in two sentences: in which runs the claim is shown, and where the size of its effect changes.
+
+        A third says what a claim of this kind lacks for a verdict, if it lacks anything.
+        """
+        return " ".join(filter(None, [self.claim_text, self.size_text, self.too_little]))
+
+    @property
+    def claim_text(self) -> str:
+        """In which changes the claim is shown, reversed, absent or undecided, as a sentence."""
+        if not self.is_claim:
+            what = "level" if len(self.claim.between) == 1 else "difference"
+            return f"No direction or range of this {what} is claimed, so nothing is shown or refuted."
+        own, n = SHOWN_WORDS[self.shown], len(self.perturbations)
+        text = f"The claim is {own} by the model as it is"
+        if self.shown != "shown":
+            text = f"The claim is {own} in the model as it is{self._meaning(self.shown)}"
+        by_word = {word: self.showing(shown) for shown, word in SHOWN_WORDS.items()}
+        largest = max(by_word, key=lambda word: (word != "reversed", len(by_word[word])))
+        parts = [
+            f"{word} under {len(rows)}" + (f" ({_names(rows)})" if word != largest else "")
+            for word, rows in by_word.items()
+            if rows
+        ]
+        text = f"{text}; of {counted(n, 'change')}, it is {listed(parts)}." if n else f"{text}."
+        if self.shown == "reversed":
+            return f"REVERSED in the model as it is: {text}"
+        return f"REVERSED under {_names(by_word['reversed'])}: {text}" if by_word["reversed"] else text
+
+    def _meaning(self, shown: Shown) -> str:
+        """Return what it means that a claim is absent or reversed, in brackets."""
+        if shown == "absent":
+            smallest = figure_text(self.claim.smallest_effect)
+            is_range = self.claim.expectation.is_equivalence
+            return " (outside of what is expected)" if is_range else f" (smaller than {smallest})"
+        return " (the opposite is shown)" if shown == "reversed" else ""
+
+    @property
+    def size_text(self) -> str:
+        """In which changes the size of the effect changes, and by how much, as a sentence."""
+        if not self.perturbations:
+            return ""
+        sensitive, stable, undecided = (self.in_state(state) for state in ("sensitive", "stable", "undecided"))
+        own, smallest = figure_text(self.baseline.value), figure_text(self.claim.smallest_effect)
+        to = ", ".join(f"to {figure_text(row.result.effect.value)} under {row.perturbation.name}" for row in sensitive)
+        parts = [
+            f"changes under {len(sensitive)} ({to})" if sensitive else "",
+            f"stays within ±{smallest} under {len(stable)}" if stable else "",
+            f"is undecided under {len(undecided)} ({_names(undecided)})" if undecided else "",
+        ]
+        what = "Its size" if self.is_claim else "Its value"
+        return f"{what}, {own} in the model as it is, {listed(list(filter(None, parts)))}."
+
+    @property
+    def dimensions(self) -> list[str]:
+        """Dimensions in which perturbations were run for this claim."""
+        return audited_dimensions(row.perturbation for row in self.perturbations if row.result.difference.n)
 
     @property
     def too_little(self) -> str:
-        """What a claim of this kind lacks for a verdict; empty if nothing."""
-        kind = self.claim.kind
+        """What a claim of this kind lacks for a verdict, as a sentence; empty if nothing."""
+        kind, n_dimensions = self.claim.kind, len(self.dimensions)
         lacking: list[str] = []
-        if self.n_dimensions < DIMENSIONS_NEEDED[kind]:
-            lacking.append(
-                f"{self.n_dimensions} of the {DIMENSIONS_NEEDED[kind]} dimensions that a claim of kind {kind} needs"
-            )
+        if n_dimensions < DIMENSIONS_NEEDED[kind]:
+            lacking.append(f"{n_dimensions} of {DIMENSIONS_NEEDED[kind]} dimensions")
         if self.n_llms < MODELS_NEEDED[kind]:
-            lacking.append(f"{counted(self.n_llms, 'language model')} of {MODELS_NEEDED[kind]}")
-        return "; ".join(lacking)
+            lacking.append(f"{self.n_llms} of {MODELS_NEEDED[kind]} language models")
+        return f"Too little for a claim of kind {kind}: {listed(lacking)} audited." if lacking else ""
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the verdict has to know: what chance shows too, what instructions do, and failures."""
         notes: list[str] = []
         for row in self.controls:
-            if self.claim.expectation.text and row.shown == "shown" and row.name in _WITHOUT_LLM:
+            if self.is_claim and row.shown == "shown" and row.name in _WITHOUT_LLM:
                 notes.append(_WITHOUT_LLM[row.name])
-            if row.name == "no instructions of the model" and self.shown == "shown" and row.shown != "shown":
-                notes.append("Without the model's instructions the claim is not shown: they may bring it about.")
+            is_lost = self.is_claim and self.shown == "shown" and row.shown != "shown"
+            if row.name == "no instructions of the model" and is_lost:
+                word = SHOWN_WORDS[row.shown]
+                notes.append(f"Without the model’s instructions the claim is {word}: they may bring it about.")
+        notes += [note for row in self.perturbations if (note := self._total_note(row))]
         rates = [(row.perturbation.name, row.rates.get("failed")) for row in self.perturbations]
         own = self.rates.get("failed", Rate(0, 0)).share
         for name, rate in rates:
             if rate is not None and rate.share > own + 0.05:
                 notes.append(f"Under “{name}”, {rate.share:.0%} of the decisions failed ({own:.0%} in the baseline).")
         return notes
+
+    def _total_note(self, row: PerturbationRow) -> str:
+        """Return that an effect changes by arithmetic, as that on a total does; empty if it does not."""
+        apart, scale = row.per_agent, row.perturbation.scale
+        if apart is None or row.result.change == "stable" or not is_absent(apart, self.claim.smallest_effect):
+            return ""
+        return (
+            f"Under “{row.perturbation.name}” there are {figure_text(scale)} times as many agents, and so large is the "
+            f"effect: divided by that, it differs from the baseline by {with_interval(apart)}. {self.claim.measure} "
+            "seems to be a total, which changes so by arithmetic; claim a mean per agent in its place."
+        )
 
     def chart(self) -> Chart:
         """Draw the difference from the baseline under each perturbation; see `forest_chart`."""
@@ -205,7 +282,7 @@ class ClaimFindings:
         claim = self.claim
         sentences = [
             f"{claim.text}; smallest effect of interest {claim.smallest_effect}.",
-            f"Verdict: {self.verdict}.",
+            f"Verdict: {self.verdict}",
             f"The model as it is: {with_interval(self.baseline)}.",
         ]
         return Section(claim.name, [*sentences, *self.warnings], [self.chart()], self.tables())
@@ -216,38 +293,62 @@ class ClaimFindings:
             {
                 "dimension": row.perturbation.dimension,
                 "perturbation": row.perturbation.name,
+                "n": float(row.result.difference.n),
                 **estimate_cells(row.result.effect, "effect"),
+                **self._shown_cells(row.result.shown),
                 "difference": row.result.difference.value,
-                "low 90": row.result.low,
-                "high 90": row.result.high,
+                "difference low": row.result.low,
+                "difference high": row.result.high,
                 "adjusted p": row.result.adjusted_p,
-                "verdict": _change_text(row.result),
-                "changed": None if row.changed is None else row.changed.share,
-                "failed": row.rates.get("failed", Rate(0, 0)).share,
+                "size": row.result.change,
+                "changed decisions": None if row.changed is None else row.changed.share,
+                "failed decisions": row.rates.get("failed", Rate(0, 0)).share,
             }
             for row in self.perturbations
         ]
         controls = [
             {
-                "run": row.name,
+                "control": row.name,
+                "n": float(row.difference.n),
                 **estimate_cells(row.effect, "effect"),
+                **self._shown_cells(row.shown),
                 "difference": row.difference.value,
-                "claim": row.shown,
-                "changed": None if row.changed is None else row.changed.share,
+                "difference low": row.difference.low,
+                "difference high": row.difference.high,
+                "changed decisions": None if row.changed is None else row.changed.share,
             }
             for row in self.controls
         ]
         shares: list[dict[str, Value]] = [{"due to": one.source, "share": one.share} for one in self.shares]
+        shown = "shown: what these runs say of the claim. " if self.is_claim else ""
+        coverage = listed(list(dict.fromkeys(f"{100 * row.result.coverage:.3g} %" for row in self.perturbations)))
         note = (
-            f"Difference from the baseline, seed by seed, with its 90 % interval; stable: within "
-            f"±{figure_text(self.claim.smallest_effect)}. p of the paired t-test, corrected by Holm."
+            "n: pairs of runs with equal seeds. Effect with its 95 % interval, and its difference from the baseline "
+            f"with its {coverage} interval. {shown}size: stable if that interval lies within "
+            f"±{figure_text(self.claim.smallest_effect)}. p of the paired t-test, corrected by Holm for the "
+            f"{counted(len(rows), 'perturbation')} of this claim."
         )
         found = [Table(f"{self.claim.name}: perturbations", rows, note)]
         if controls:
-            found.append(Table(f"{self.claim.name}: beside it", controls, "Runs under which the claim need not hold."))
+            of_controls = (
+                f"Effect and difference from the baseline with their 95 % intervals over n pairs of runs. {shown}"
+            )
+            note = f"{of_controls}Under a control the claim need not hold."
+            found.append(Table(f"{self.claim.name}: controls", controls, note))
         if shares:
-            found.append(Table(f"{self.claim.name}: variance of the effect", shares, "Mixed model over all runs."))
+            note = (
+                "Mixed model over all runs of baseline and perturbations; estimates without an interval. A factor of "
+                "two levels has no share of its own: one contrast is no variance."
+            )
+            found.append(Table(f"{self.claim.name}: variance of the effect", shares, note))
         return found
+
+    def _shown_cells(self, shown: Shown) -> dict[str, Value]:
+        return {"shown": SHOWN_WORDS[shown]} if self.is_claim else {}
+
+
+def _names(rows: Sequence[PerturbationRow]) -> str:
+    return ", ".join(row.perturbation.name for row in rows)
 
 
 @dataclass(frozen=True)
@@ -275,13 +376,10 @@ class Audit(Findings):
     claims: Sequence[ClaimFindings]
     """The claims."""
 
-    audited: Sequence[str]
-    """Dimensions with a perturbation, of all in `DIMENSIONS`."""
+    not_run: Sequence[NotRun]
+    """Perturbations and controls that were not run, and why."""
 
-    without_effect: Sequence[str]
-    """Perturbations that change nothing that this model's agents read."""
-
-    awareness: Rate | None
+    awareness: AwarenessRate | None
     """Agents that named the experiment when asked aside; None if nobody was asked."""
 
     people: PeopleComparison | None
@@ -332,8 +430,9 @@ class Audit(Findings):
             measure: Name of the measure, or of a claim.
 
         Returns:
-            One row per claim and perturbation: `claim`, `dimension`, `perturbation`, the effect with its 95 % interval,
-            the difference with its 90 % interval, the p corrected by Holm, the verdict, and the number of seeds.
+            One row per claim and perturbation: `claim`, `dimension`, `perturbation`, the number of pairs of runs `n`
+            with its `unit`, the `effect` with its 95 % interval, whether the claim is `shown`, the `difference` with
+            its 90 % interval, the p corrected by Holm over the rows of the claim, and the verdict on its `size`.
 
         Raises:
             ConfigError: If no claim is about it.
@@ -341,7 +440,7 @@ class Audit(Findings):
         import pandas as pd
 
         claims = self._about(measure)
-        frames = [one.tables()[0].frame().assign(claim=one.claim.name, n=len(self.seeds)) for one in claims]
+        frames = [one.tables()[0].frame().assign(claim=one.claim.name) for one in claims]
         return pd.concat(frames, ignore_index=True).assign(unit="pairs of runs")
 
     def chart(self, measure: str) -> Chart:
@@ -362,21 +461,27 @@ class Audit(Findings):
         return [one for one in self.claims if measure in names[one.claim.name]]
 
     @property
+    def audited(self) -> list[str]:
+        """Dimensions in which a perturbation was run, of all in `DIMENSIONS`."""
+        return [name for name in DIMENSIONS if any(name in one.dimensions for one in self.claims)]
+
+    @property
     def coverage(self) -> str:
         """Which dimensions were audited, and which were not."""
-        missing = [name for name in DIMENSIONS if name not in self.audited]
-        text = f"{len(self.audited)} of {len(DIMENSIONS)} dimensions audited: {', '.join(self.audited) or 'none'}."
+        audited = self.audited
+        missing = [name for name in DIMENSIONS if name not in audited]
+        is_sampled = any(
+            row.perturbation.dimension == LANGUAGE_MODEL for one in self.claims for row in one.perturbations
+        )
+        if missing[:1] == [LANGUAGE_MODEL] and is_sampled:
+            missing[0] = f"{LANGUAGE_MODEL} (only its temperature was varied)"
+        text = f"{len(audited)} of {len(DIMENSIONS)} dimensions audited: {', '.join(audited) or 'none'}."
         return f"{text} Not audited: {', '.join(missing)}." if missing else text
 
     @property
     def awareness_text(self) -> str:
         """How many agents named the experiment; empty if nobody was asked."""
-        if self.awareness is None:
-            return ""
-        n, of = self.awareness
-        low, high = share_interval(n, of)
-        share = f"{n / of:.0%}, 95 % interval {low:.0%} to {high:.0%}"
-        return f"{n} of {of} agents asked aside named what is studied ({share})."
+        return "" if self.awareness is None else self.awareness.text
 
     @property
     def setting_text(self) -> str:
@@ -394,13 +499,6 @@ class Audit(Findings):
         if len(self.seeds) >= MIN_RUNS:
             return ""
         return f"With {len(self.seeds)} seeds, nothing can be judged; that takes at least {MIN_RUNS}."
-
-    @property
-    def effectless_text(self) -> str:
-        """Which perturbations change nothing here; empty if each does."""
-        if not self.without_effect:
-            return ""
-        return f"Not run, as they change nothing that these agents read: {', '.join(self.without_effect)}."
 
     @property
     def quality_text(self) -> str:
@@ -425,9 +523,9 @@ class Audit(Findings):
                 f"Claim “{one.claim.name}” ({one.claim.text}; smallest effect "
                 f"{figure_text(one.claim.smallest_effect)}): effect {with_interval(one.baseline)}; of "
                 f"{len(one.perturbations)} perturbations {n['stable']} stable, {n['sensitive']} sensitive, "
-                f"{n['undecided']} undecided; {one.verdict}."
+                f"{n['undecided']} undecided. {one.verdict}"
             )
-        parts += filter(None, [self.seal_text, self.power_text, self.coverage, self.awareness_text, self.quality_text])
+        parts += self.notes
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -440,10 +538,13 @@ class Audit(Findings):
             "steps": self.steps,
             "setting": setting_text(self.setting),
             "claims": [_claim_json(one) for one in self.claims],
-            "audited": list(self.audited),
+            "audited": self.audited,
             "not audited": [name for name in DIMENSIONS if name not in self.audited],
-            "without effect": list(self.without_effect),
-            "awareness": None if self.awareness is None else {"n": self.awareness.n, "of": self.awareness.of},
+            "not run": [
+                {"dimension": one.perturbation.dimension, "perturbation": one.perturbation.name, "reason": one.text}
+                for one in self.not_run
+            ],
+            "awareness": finite(self.awareness),
             "people": None if self.people is None else self.people.to_json(),
             "quality": {name: list(rate) for name, rate in self.quality.items()},
             "seal": None if self.seal is None else self.seal.to_json(),
@@ -456,14 +557,8 @@ class Audit(Findings):
     @property
     def notes(self) -> list[str]:
         """What a reader has to know beside the verdicts: seeds, coverage, awareness, failures."""
-        texts = [
-            self.seal_text,
-            self.power_text,
-            self.coverage,
-            self.effectless_text,
-            self.awareness_text,
-            self.quality_text,
-        ]
+        not_run = not_run_texts(self.not_run)
+        texts = [self.seal_text, self.power_text, self.coverage, *not_run, self.awareness_text, self.quality_text]
         return list(filter(None, texts))
 
     def write(self, folder: Path) -> None:
@@ -507,18 +602,13 @@ def forest_chart(measure: str, smallest_effect: float, rows: Sequence[tuple[str,
     return Chart(title=f"Changes of {measure}", series=series, **look)
 
 
-def _change_text(result: Stability) -> str:
-    if result.is_reversed:
-        return "sensitive: reversed"
-    return result.change
-
-
 def _claim_json(one: ClaimFindings) -> dict[str, Any]:
     rows = [
         {
             "dimension": row.perturbation.dimension,
             "perturbation": row.perturbation.name,
             **finite(asdict(row.result)),
+            "shown": row.result.shown,
             "changed": None if row.changed is None else list(row.changed),
             "rates": {name: list(rate) for name, rate in row.rates.items()},
         }
@@ -528,7 +618,7 @@ def _claim_json(one: ClaimFindings) -> dict[str, Any]:
         {
             "run": row.name,
             **finite({"effect": asdict(row.effect), "difference": asdict(row.difference)}),
-            "claim": row.shown,
+            "shown": row.shown,
             "changed": None if row.changed is None else list(row.changed),
         }
         for row in one.controls

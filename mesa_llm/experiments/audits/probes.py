@@ -7,11 +7,12 @@ Source:
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,8 @@ from mesa_llm.model.quality import Rate
 from mesa_llm.prompts import LIBRARY_PROMPTS
 from mesa_llm.records import Decision
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.statistics import MIN_RUNS, Estimate, cluster_means, mean_estimate, share_interval
+from mesa_llm.text import counted
 
 MAX_RESPONDENTS = 5
 """Maximum number of agents of a run that are asked aside."""
@@ -152,13 +155,44 @@ def _is_in(word: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(word.strip().lower())}", text.lower()) is not None
 
 
-def awareness_of(answers: Sequence[Awareness]) -> Rate | None:
+@dataclass(frozen=True)
+class AwarenessRate:
+    """How many agents named the experiment."""
+
+    n: int
+    """Number of agents that named it."""
+
+    of: int
+    """Number of agents that were asked."""
+
+    share: Estimate
+    """Mean over runs of the share that named it, with its interval over runs: agents of one run are no sample."""
+
+    @property
+    def text(self) -> str:
+        """The rate as a sentence."""
+        share, runs = self.share, counted(self.share.n, "run")
+        interval = "no interval below four runs"
+        if share.low is not None and share.high is not None:
+            interval = f"95 % interval {share.low:.0%} to {share.high:.0%} with runs as the units"
+        mean = f"{share.value:.0%}, {interval}"
+        return f"{self.n} of {self.of} agents asked aside, in {runs}, named what is studied ({mean})."
+
+
+def awareness_of(answers: Sequence[Awareness]) -> AwarenessRate | None:
     """Return how many agents named the experiment; None if nobody was asked.
 
     Args:
         answers: The answers.
     """
-    return Rate(sum(one.is_aware for one in answers), len(answers)) if answers else None
+    if not answers:
+        return None
+    shares = cluster_means([float(one.is_aware) for one in answers], [one.seed for one in answers])
+    share = mean_estimate(shares, bounds=(0.0, 1.0)) or Estimate(math.nan, None, None, 0)
+    if len(shares) >= MIN_RUNS and set(shares) in ({0.0}, {1.0}):  # no spread: as many runs in which all did, or nobody
+        low, high = share_interval(round(sum(shares)), len(shares))
+        share = replace(share, low=low, high=high)
+    return AwarenessRate(sum(one.is_aware for one in answers), len(answers), share)
 
 
 def changed_decisions(baseline: Iterable[Path], perturbed: Iterable[Path]) -> Rate | None:

@@ -11,6 +11,9 @@ A model's folder declares one in `recordings/audit.toml`, its claims as in any f
     measure = "guests_probability"
     ...
 
+`perturbations` names those that are run, where they are not all that the model has: a later version may know more than
+were recorded.
+
 The runs lie beside it in one archive, compressed together, as they are much alike.
 """
 
@@ -65,14 +68,16 @@ class _Declaration(BaseModel):
     parameters: dict[str, Any] = {}
     options: dict[str, Any] = {}
     dimensions: list[str] | None = None
+    perturbations: list[str] | None = None
 
 
-def declared_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
+def declared_audit(model: type[LLMModel], folder: str | Path, *, is_recorded: bool = False) -> AuditSetup:
     """Plan the audit that a model declares, as it would be made anew.
 
     Args:
         model: The model.
         folder: Folder of the logs and of the report.
+        is_recorded: Whether all its runs are recorded, and nothing may be asked.
 
     Raises:
         ConfigError: If the model declares none, or its declaration is invalid.
@@ -89,7 +94,15 @@ def declared_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
         raise ConfigError(f"{file}: it is nested too deeply") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: {error}") from error
-    return audit_setup(model, read_claims(file, model), folder=folder, **declared.model_dump())
+    options = declared.model_dump(exclude={"perturbations"})
+    setup = replace(audit_setup(model, read_claims(file, model), folder=folder, **options), is_recorded=is_recorded)
+    if declared.perturbations is None:
+        return setup
+    try:
+        plan = setup.plan.only(declared.perturbations, "not recorded" if is_recorded else "not chosen")
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    return replace(setup, plan=plan)
 
 
 def recorded_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
@@ -105,7 +118,7 @@ def recorded_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
         ConfigError: If the model has no recorded audit, it lacks runs of what is audited today, or the folder cannot be
             written.
     """
-    setup = replace(declared_audit(model, folder), is_recorded=True)
+    setup = declared_audit(model, folder, is_recorded=True)
     archive = _place(model) / ARCHIVE
     if not archive.is_file():
         raise ConfigError(f"the audit of {model.__name__} has not been recorded yet: there is no {archive}")
@@ -127,7 +140,8 @@ def recorded_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
     if missing := missing_files(setup):
         raise ConfigError(
             f"the recorded audit of {model.__name__} lacks {counted(len(missing), 'file')} of what is audited today, "
-            f"such as {missing[0].name}: its prompts, its parameters or the dimensions have changed since"
+            f"such as {missing[0].name}: its prompts, its parameters or the perturbations have changed since; name the "
+            f"perturbations that were recorded in {DECLARATION}: perturbations = […]"
         )
     return setup
 

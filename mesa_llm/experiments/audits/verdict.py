@@ -28,6 +28,9 @@ FloatArray = npt.NDArray[np.float64]
 NO_RUNS = Estimate(math.nan, None, None, 0)
 """Estimate where no run has the value."""
 
+MIN_LEVELS = 3
+"""Minimum number of levels of a factor that has a share of the variance: two are one contrast."""
+
 LOG_RATIO = 20.0
 """Maximum logarithm of a ratio of two variances, either way."""
 
@@ -230,7 +233,7 @@ def variance_shares(
     known = np.isfinite(column)
     factors = {"seed": seeds, "perturbation": perturbations, "language model": llms}
     levels = {name: np.unique(np.asarray(of, dtype=str)[known], return_inverse=True)[1] for name, of in factors.items()}
-    levels = {name: of for name, of in levels.items() if len(of) and of.max() > 0}
+    levels = {name: of for name, of in levels.items() if len(of) and of.max() + 1 >= MIN_LEVELS}
     column = column[known]
     if not levels or len(column) < 3 * len(levels) or float(np.ptp(column)) == 0:
         return []

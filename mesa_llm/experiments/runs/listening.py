@@ -36,11 +36,17 @@ class ListeningAccess(Access):
         listener: The listener.
     """
 
-    def __init__(self) -> None:
-        """Start with a listener of its own."""
+    def __init__(self, *, is_llm: bool = False) -> None:
+        """Start with a listener of its own.
+
+        Args:
+            is_llm: Whether agents take it for a language model, and so reason, plan and summarise with it; otherwise
+                they decide with it as with random choice.
+        """
         super().__init__()
         self.listener = Listener()
+        self.listener.is_immediate = not is_llm
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> OpenedModel:
         """Open the listener, whatever is named."""
-        return OpenedModel(Capabilities.of(self.listener), self.listener, True, 1)
+        return OpenedModel(Capabilities.of(self.listener), self.listener, self.listener.is_immediate, 1)

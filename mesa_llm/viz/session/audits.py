@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.audits.findings import FINDINGS, METHODS, PAGE
+from mesa_llm.experiments.audits.findings import FINDINGS, METHODS, PAGE, SHOWN_WORDS
 from mesa_llm.experiments.audits.verdict import Change, Shown
 from mesa_llm.statistics import Estimate
 from mesa_llm.statistics import with_interval as interval_text
@@ -69,6 +69,9 @@ class SavedEstimate(_Saved, frozen=True):
     high: Number = None
     """Upper end."""
 
+    n: Count = 0
+    """Number of units."""
+
     @property
     def text(self) -> str:
         """The mean with its interval."""
@@ -86,6 +89,9 @@ class SavedChange(_Saved, frozen=True):
 
     effect: SavedEstimate
     """Mean effect under it."""
+
+    shown: Shown | None = None
+    """What its runs say of the claim; None if nothing is claimed."""
 
     difference: SavedEstimate
     """Difference from the baseline."""
@@ -111,16 +117,9 @@ class SavedChange(_Saved, frozen=True):
     changed: tuple[Count, Count] | None = None
     """Decisions that differ from the baseline, of all."""
 
-    @property
-    def verdict(self) -> str:
-        """Whether the claim is stable, in words."""
-        if self.is_reversed:
-            return "sensitive: reversed"
-        return self.change
-
 
 class SavedControl(_Saved, frozen=True):
-    """What came of runs beside the perturbations."""
+    """Result of runs beside the perturbations."""
 
     run: Name
     """What was run."""
@@ -131,8 +130,8 @@ class SavedControl(_Saved, frozen=True):
     difference: SavedEstimate
     """Difference from the baseline."""
 
-    claim: Shown
-    """What these runs say of the claim."""
+    shown: Annotated[Shown | None, Field(validation_alias=AliasChoices("shown", "claim"))] = None
+    """What these runs say of the claim; None if nothing is claimed."""
 
     changed: tuple[Count, Count] | None = None
     """Decisions that differ from the baseline, of all."""
@@ -154,7 +153,7 @@ class SavedClaim(_Saved, frozen=True):
     """Smallest effect of interest."""
 
     verdict: Text
-    """The verdict in a sentence."""
+    """The verdict in words."""
 
     baseline: SavedEstimate
     """Effect of the model as it is."""
@@ -297,20 +296,22 @@ def change_cells(claim: SavedClaim) -> tuple[Sequence[str], list[tuple[str, ...]
     Args:
         claim: The claim.
     """
-    columns = ("Dimension", "Change", "Effect", "Difference [90 %]", "Adjusted p", "Verdict", "Changed decisions")
+    columns = ("Dimension", "Change", "n", "Effect [95 %]", "Shown", "Difference [90 %]", "Adjusted p", "Size")
     rows = [
         (
             one.dimension,
             one.perturbation,
+            str(one.difference.n),
             one.effect.text,
+            _shown_text(one.shown),
             SavedEstimate(value=one.difference.value, low=one.low, high=one.high).text,
             figure_text(one.adjusted_p),
-            one.verdict,
+            one.change,
             _share(one.changed),
         )
         for one in claim.perturbations
     ]
-    return columns, rows
+    return (*columns, "Changed decisions"), rows
 
 
 def control_cells(claim: SavedClaim) -> tuple[Sequence[str], list[tuple[str, ...]]]:
@@ -319,9 +320,23 @@ def control_cells(claim: SavedClaim) -> tuple[Sequence[str], list[tuple[str, ...
     Args:
         claim: The claim.
     """
-    columns = ("Run", "Effect", "Difference", "Claim", "Changed decisions")
-    rows = [(one.run, one.effect.text, one.difference.text, one.claim, _share(one.changed)) for one in claim.controls]
+    columns = ("Control", "n", "Effect [95 %]", "Shown", "Difference [95 %]", "Changed decisions")
+    rows = [
+        (
+            one.run,
+            str(one.difference.n),
+            one.effect.text,
+            _shown_text(one.shown),
+            one.difference.text,
+            _share(one.changed),
+        )
+        for one in claim.controls
+    ]
     return columns, rows
+
+
+def _shown_text(shown: Shown | None) -> str:
+    return NOT_KNOWN if shown is None else SHOWN_WORDS[shown]
 
 
 def _share(changed: Any) -> str:

@@ -65,7 +65,11 @@ def test_what_a_mind_depends_on_is_sensitive_and_nothing_else(tmp_path: Path) ->
     (found,) = planted(tmp_path, by_form, dimensions=["agent specification"]).claims
     assert [row.perturbation.name for row in found.in_state("sensitive")] == ["persona as a table"]
     assert len(found.in_state("stable")) == len(found.perturbations) - 1
-    assert found.verdict == "holds except under persona as a table"
+    assert found.verdict == (
+        "No direction or range of this level is claimed, so nothing is shown or refuted. "
+        "Its value, 1 in the model as it is, changes under 1 (to 0 under persona as a table) and stays within ±0.1 "
+        "under 4. Too little for a claim of kind exploratory: 1 of 3 dimensions audited."
+    )
     (row,) = found.in_state("sensitive")
     assert (row.changed, row.result.difference.value) == ((32, 32), -1)
 
@@ -73,8 +77,9 @@ def test_what_a_mind_depends_on_is_sensitive_and_nothing_else(tmp_path: Path) ->
 def test_agents_are_asked_aside_what_is_studied_and_the_runs_do_not_notice(tmp_path: Path) -> None:
     found = planted(tmp_path, by_form, dimensions=["format"], seeds=2)
     without = planted(tmp_path / "other", by_form, dimensions=["format"], seeds=2, awareness=False)
-    assert found.awareness == (4, 4)
-    assert found.awareness_text.startswith("4 of 4 agents asked aside named what is studied (100%")
+    assert found.awareness_text == (
+        "4 of 4 agents asked aside, in 2 runs, named what is studied (100%, no interval below four runs)."
+    )
     assert found.claims == without.claims
 
 
@@ -120,7 +125,9 @@ def test_a_claim_of_policy_needs_more_than_was_audited(tmp_path: Path) -> None:
     (found,) = planted(
         tmp_path, lambda prompt, request: move("defect"), claims=[claim], dimensions=["format"], seeds=5
     ).claims
-    assert found.verdict.startswith("stable under all that was audited, which is too little for a verdict: 1 of the 9")
+    assert found.verdict.endswith(
+        "Too little for a claim of kind policy: 1 of 9 dimensions and 1 of 2 language models audited."
+    )
 
 
 def test_the_report_says_what_was_not_audited_and_is_one_page(tmp_path: Path) -> None:
@@ -160,7 +167,8 @@ def test_only_what_changes_a_request_is_run() -> None:
     plan = plan_for(DilemmaModel, Setting({"rounds": 3}, PERSONA), steps=3)
     names = [one.name for one in plan.perturbations]
     assert "what is seen as a table" in names
-    assert "one after another" in plan.without_effect  # all move at once in this game
+    reasons = {one.perturbation.name: one.reason for one in plan.not_run}
+    assert reasons["one after another"] == "no effect"  # all move at once in this game
 
 
 @pytest.mark.parametrize(
