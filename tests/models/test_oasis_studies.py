@@ -253,7 +253,7 @@ def test_a_study_of_a_dead_endpoint_finds_nothing_and_says_so() -> None:
     with FaultyServer(lambda *_: refused(400, "not now")) as server:
         done = study(*command, "--llm", "stub", "--api-base", server.url)
     assert (done.exit_code, done.stdout) == (4, "")
-    assert "none of the 2 decisions of polarisation succeeded" in done.stderr
+    assert "none of the 4 decisions of polarisation succeeded" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_study_of_a_dead_endpoint_finds_nothing_and_says_so() -> None:
 def test_each_study_is_one_command(name, parameter, panels, tmp_path) -> None:
     done = study(name, "--seeds", 2, "--steps", 2, "--set", parameter, "--plot", tmp_path / "figure.png", "--json")
     found = json.loads(done.stdout.splitlines()[-1])
-    n_runs = {"spreading": 2, "polarisation": 6, "counterfactual": 12, "scale": 12, "ablations": 2 * len(ARMS)}.get(
+    n_runs = {"spreading": 2, "polarisation": 8, "counterfactual": 12, "scale": 12, "ablations": 2 * len(ARMS)}.get(
         name, 4
     )
     assert (found["study"], found["runs"]) == (name, n_runs)

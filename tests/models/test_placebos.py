@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import closing
 from pathlib import Path
@@ -11,24 +12,35 @@ import pytest
 
 from mesa_llm.experiments.runs.study import StudySetup, find_study
 from mesa_llm.runlog.log import RunLog
+from mesa_llm_models.oasis.herd import GROUPS
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion, honest
 
-SCORES = r" \(score -?\d+\)|(?<=  )score -?\d+, "
+SCORES = r"() \(score -?\d+\)|(?<=  )score -?\d+, "
+COMMENTS = r"(Comment \d+ by [^:]+): “[^”]+”"
+POSTS = r"(Post \d+ by [^:]+): “[^”]+”"
+LINES = r"(Ines|Walter|Grace|Milan): “[^”]+”"
+TIMES = r"()The conversation was opened at \[[\d:]+\]\.\\n|It is now \[[\d:]+\]\. [^.]+ left\.\\n|\[[\d:]+\] "
 
 STUDIES: dict[str, tuple[dict[str, Any], str, str]] = {
     "oasis herd": ({"n_agents": 3, "active_share": 1.0, "posts_per_step": 2}, SCORES, ""),
     "oasis counterfactual": ({"n_agents": 4, "active_share": 1.0}, SCORES, ""),
+    "oasis polarisation": ({"n_agents": 4, "active_share": 1.0}, COMMENTS, COMMENTS),
+    "oasis rumours": ({"n_agents": 10, "activity": 1.0, "core_activity": 1.0, "feed": "newest"}, POSTS, POSTS),
+    "discussion debate": ({"rooms": 1}, LINES, LINES),
+    "discussion trolley": ({"rooms": 1}, TIMES, ""),
 }
 """Study with a placebo → parameters of a small run, and what its treated arms and its placebos have of their own."""
 
 
 def stolid(body: dict[str, Any], number: int) -> dict[str, Any]:
-    """Reply whatever the messages say: pass where possible, else by the form that is wanted."""
-    tools = [tool["function"] for tool in body.get("tools", ())]
-    for tool in tools:
-        if tool["name"] == "do_nothing":
-            return completion(calls=[("do_nothing", "{}")], body=body)
+    """Reply whatever the messages say: by a comment on the first post, by nothing, or by the form that is wanted."""
+    names = {tool["function"]["name"] for tool in body.get("tools", ())}
+    if {"create_comment", "repost"} <= names:
+        comment = {"post_id": 1, "content": "You should be careful."}
+        return completion(calls=[("create_comment", json.dumps(comment))], body=body)
+    if "do_nothing" in names:
+        return completion(calls=[("do_nothing", "{}")], body=body)
     return honest({**body, "messages": [], "seed": 0})
 
 
@@ -39,30 +51,38 @@ def requests_in(log: Path) -> list[str]:
         return [str(prompt) for prompt in calls["prompt"]]
 
 
-def requests_of(folder: Path, study: str, arm: str) -> list[str]:
+def requests_of(folder: Path, arm: str) -> list[str]:
     """Return the prompts of all runs in an arm."""
-    words = "-".join([study, *arm.replace(",", "").split()])
-    return [prompt for log in sorted(folder.glob(f"{words}*-1.sqlite")) for prompt in requests_in(log)]
+    words = "-".join(arm.replace(",", "").split())
+    names = [words, *(f"{words}-{group}" for group in GROUPS)]
+    return [prompt for name in names for log in folder.rglob(f"*-{name}-1.sqlite") for prompt in requests_in(log)]
+
+
+def findings(name: str, **how: Any) -> Any:
+    """Run a study at its small size, two steps long."""
+    study = find_study(*name.split())
+    given, options = dict(STUDIES[name][0]), {one.name for one in study.options}
+    own = {one: given.pop(one) for one in options & set(given)}
+    return study.run(StudySetup([1], parameters=given, steps=2, **how), **own)
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_requests_of_a_placebo_lack_the_cause_and_nothing_else(name, tmp_path) -> None:
-    parameters, cause, filler = STUDIES[name]
-    study = find_study(*name.split())
+    _, cause, filler = STUDIES[name]
     with FaultyServer(stolid) as server:
-        setup = StudySetup([1], tmp_path, "stub", parameters=parameters, access={"api_base": server.url}, steps=2)
-        design = study.run(setup).design
+        design = findings(name, folder=tmp_path, llm="stub", access={"api_base": server.url}).design
     assert {arm.llm for arm in design if arm.kind != "reference"} == {"stub"}
     assert {arm.llm for arm in design if arm.kind == "reference"} == {"rule"}
     for placebo in (arm for arm in design if arm.kind == "placebo"):
-        treated, control = (requests_of(tmp_path, study.name, one) for one in (placebo.placebo_of, placebo.name))
+        treated, control = (requests_of(tmp_path, one) for one in (placebo.placebo_of, placebo.name))
         assert treated != control
-        assert [re.sub(cause, "", one) for one in treated] == [re.sub(filler or "$^", "", one) for one in control]
+        assert [re.sub(cause, r"\1", one) for one in treated] == [
+            re.sub(filler or "()$^", r"\1", one) for one in control
+        ]
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_rule_twins_run_with_the_placebo_and_without_a_second_twin(name) -> None:
-    study = find_study(*name.split())
-    design = study.run(StudySetup([1], parameters=STUDIES[name][0], steps=2)).design
+    design = findings(name).design
     assert {arm.kind for arm in design} == {"treated", "placebo"}
     assert {arm.llm for arm in design} == {"rule"}

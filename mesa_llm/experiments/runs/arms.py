@@ -20,7 +20,7 @@ from mesa_llm.experiments.runs.study import Arm, StudyFindings, StudySetup
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
-from mesa_llm.statistics import Comparison, Estimate, compare, correct, mean_estimate, mean_intervals
+from mesa_llm.statistics import Column, Comparison, Estimate, compare, correct, mean_estimate, mean_intervals
 from mesa_llm.text import counted
 
 if TYPE_CHECKING:
@@ -73,12 +73,46 @@ class Placebo:
     figures: tuple[str, ...]
     """Figures of the treated arm that are compared with the placebo's."""
 
+    treatment: str
+    """What the treated arms have and the placebo lacks."""
+
     def of(self, arm: str, arms: Mapping[str, Any]) -> str:
-        """Return the name of the placebo of a treated arm: its own where there are several."""
-        return beside(arm, self.name, arms)
+        """Return the name of the placebo of a treated arm: its own where there are several.
+
+        Args:
+            arm: The treated arm.
+            arms: All treated arms.
+        """
+        return named_beside(arm, self.name, arms)
+
+    def beside(self, arms: Mapping[str, Mapping[str, Any]], llm: object) -> dict[str, Mapping[str, Any]]:
+        """Return the treated arms, their placebos, and their rule twins unless all agents are rule twins.
+
+        Args:
+            arms: Treated arm → its parameters.
+            llm: Language model of the agents.
+        """
+        found = dict(arms) | {self.of(arm, arms): {**own, **self.changes} for arm, own in arms.items()}
+        if llm != "rule":
+            found |= {named_beside(arm, RULE_TWIN, arms): {**own, "llm": "rule"} for arm, own in arms.items()}
+        return found
+
+    def design(self, arms: Mapping[str, Any], setup: StudySetup) -> list[Arm]:
+        """Return what each arm is, and who decides in it.
+
+        Args:
+            arms: The treated arms.
+            setup: Settings of the runs.
+        """
+        llm, rule_text = setup.llm_text, f"{self.treatment}, and decide by rule"
+        found = [Arm(arm, llm, "treated", self.treatment) for arm in arms]
+        found += [Arm(self.of(arm, arms), llm, "placebo", self.text, arm) for arm in arms]
+        if setup.llm != "rule":
+            found += [Arm(named_beside(arm, RULE_TWIN, arms), "rule", "reference", rule_text) for arm in arms]
+        return found
 
 
-def beside(arm: str, name: str, arms: Mapping[str, Any]) -> str:
+def named_beside(arm: str, name: str, arms: Mapping[str, Any]) -> str:
     """Return the name of an arm that stands beside a treated one, which it contains where there are several."""
     return name if len(arms) == 1 else f"{arm}, {name}"
 
@@ -154,23 +188,6 @@ class Arms:
     placebo: Placebo | None = None
     """Placebo of each treated arm; None where no arm makes a claim about a treatment."""
 
-    treatment: str = "treated"
-    """What the treated arms have and their placebos lack."""
-
-    def every_arm(self, llm: object) -> dict[str, Mapping[str, Any]]:
-        """Return the treated arms, their placebos, and their rule twins unless all agents are rule twins.
-
-        Args:
-            llm: Language model of the agents.
-        """
-        found = dict(self.arms)
-        if self.placebo is None:
-            return found
-        found |= {self.placebo.of(arm, self.arms): {**own, **self.placebo.changes} for arm, own in self.arms.items()}
-        if llm != "rule":
-            found |= {beside(arm, RULE_TWIN, self.arms): {**own, "llm": "rule"} for arm, own in self.arms.items()}
-        return found
-
     def run(self, setup: StudySetup) -> ArmFindings:
         """Run each arm with each seed.
 
@@ -181,7 +198,8 @@ class Arms:
             ConfigError: If the study fixes one of the parameters.
             AllDecisionsFailed: If every decision of a run failed.
         """
-        arms, taken = self.every_arm(setup.llm), set(() if self.placebo is None else self.placebo.changes)
+        arms = dict(self.arms) if self.placebo is None else self.placebo.beside(self.arms, setup.llm)
+        taken = set(() if self.placebo is None else self.placebo.changes)
         own = set(self.setting or ()) | taken | set.intersection(*map(set, self.arms.values())) - {"llm"}
         if fixed := own & set(setup.parameters):
             raise ConfigError(f"{', '.join(sorted(fixed))} cannot be set: the study {self.name} sets it")
@@ -206,7 +224,7 @@ class Arms:
         tables = [*found.tables]
         if self.placebo is not None:
             tables.append(difference_table(differences, self.placebo))
-        design = self.design(setup.llm, setup.llm_text)
+        design = [] if self.placebo is None else self.placebo.design(self.arms, setup)
         return replace(found, results=results, differences=differences, tables=tables, design=design)
 
     def runs_of(self, arms: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
@@ -224,44 +242,37 @@ class Arms:
             placebo: The placebo.
             figures: Figures of each seed, by name.
         """
-        names = [(arm, f"{arm}: {figure}", figure) for arm in self.arms for figure in placebo.figures]
-        compared = correct(
-            [
-                compare(
-                    [one.get(name) for one in figures],
-                    [one.get(f"{placebo.of(arm, self.arms)}: {figure}") for one in figures],
+        pairs: dict[str, tuple[Column, Column]] = {}
+        for arm in self.arms:
+            other = placebo.of(arm, self.arms)
+            for figure in placebo.figures:
+                pairs[f"{arm}: {figure}"] = (
+                    [one.get(f"{arm}: {figure}") for one in figures],
+                    [one.get(f"{other}: {figure}") for one in figures],
                 )
-                for arm, name, figure in names
-            ],
-            "holm",
-        )
-        return {name: one for (_, name, _), one in zip(names, compared, strict=True) if one is not None}
-
-    def design(self, llm: object, llm_text: str) -> list[Arm]:
-        """Return what each arm is, and who decides in it; empty without a placebo.
-
-        Args:
-            llm: Language model of the agents.
-            llm_text: Its name, for tables.
-        """
-        if self.placebo is None:
-            return []
-        text, twin_text = self.treatment, "as treated, for reference"
-        found = [Arm(arm, llm_text, "treated", text) for arm in self.arms]
-        found += [
-            Arm(self.placebo.of(arm, self.arms), llm_text, "placebo", self.placebo.text, arm) for arm in self.arms
-        ]
-        if llm != "rule":
-            found += [Arm(beside(arm, RULE_TWIN, self.arms), "rule", "reference", twin_text) for arm in self.arms]
-        return found
+        return corrected(pairs)
 
 
-def difference_table(differences: Mapping[str, Comparison], placebo: Placebo) -> Table:
+def corrected(pairs: Mapping[str, tuple[Column, Column]]) -> dict[str, Comparison]:
+    """Compare treated arms with their placebos in several figures, with p corrected for all of them (Holm).
+
+    Args:
+        pairs: Name of a figure → its values in the treated arm and in the placebo, in the same order of units.
+
+    Returns:
+        Name of a figure → its comparison, without figures that no pair has.
+    """
+    compared = correct([compare(*both) for both in pairs.values()], "holm")
+    return {name: one for name, one in zip(pairs, compared, strict=True) if one is not None}
+
+
+def difference_table(differences: Mapping[str, Comparison], placebo: Placebo, unit: str = "run") -> Table:
     """Return how much the treated arms differ from their placebos.
 
     Args:
         differences: Figure of a treated arm → its difference from the placebo.
         placebo: The placebo.
+        unit: What is paired.
     """
     rows: list[dict[str, Value]] = [
         {"figure": name, **comparison_cells(one), "verdict": one.verdict} for name, one in differences.items()
@@ -269,9 +280,9 @@ def difference_table(differences: Mapping[str, Comparison], placebo: Placebo) ->
     return Table(
         f"Against the placebo: {placebo.name}",
         rows,
-        "Treated arm less placebo with the same language model, paired by seed, with 95 % intervals; p of the paired "
-        f"t-test, corrected over {counted(len(rows), 'row')} (Holm). Cannot tell: too few runs, or too much noise, for "
-        "the difference found; no sign that there is none.",
+        f"Treated arm less placebo with the same language model, in pairs of {unit}s, with 95 % intervals; p of the "
+        f"paired t-test, corrected over {counted(len(rows), 'row')} (Holm). Cannot tell: neither shown nor absent with "
+        f"so few {unit}s.",
     )
 
 

@@ -26,6 +26,7 @@ from mesa_llm import (
     Turn,
 )
 from mesa_llm.engine.survey import llm_for
+from mesa_llm.experiments.runs.neutral import NEUTRAL
 from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
 from mesa_llm.world import Rules
@@ -69,6 +70,11 @@ class DiscussionScenario(LLMScenario):
 
     shows_time_left: bool = True
     """Whether people read how much time is left, where there is a limit."""
+
+    talk: Literal["shown", "neutral"] = "shown"
+    """Whether people read what the others say; `neutral` puts a sentence about rivers and stones in its place, by the
+    same speaker at the same time: the placebo of the study of debates. Such sentences do not move rule twins.
+    """
 
     people_play: bool = True
     """Whether the persons that the file calls human are played by people at the terminal or on the page."""
@@ -183,6 +189,7 @@ class DiscussionModel(LLMModel):
             has_whispers=plan.experiment.whispers and not is_original,
             shows_time_left=chosen.shows_time_left,
             max_shown=chosen.max_shown,
+            filler=() if chosen.talk == "shown" else NEUTRAL,
         )
 
     def scenario_changed(self) -> None:

@@ -25,6 +25,7 @@ from mesa_llm import (
     ToolCall,
 )
 from mesa_llm.engine.activation import RandomShare
+from mesa_llm.experiments.runs.neutral import NEUTRAL
 from mesa_llm.population import DrawnPeople, Persona, from_distributions
 from mesa_llm.population.columns import People
 from mesa_llm.tables import read_json
@@ -175,6 +176,11 @@ class PolarisationScenario(SocialScenario):
     texts: Annotated[str | None, Hidden()] = None
     """JSON file with an object of `dilemma`, `question` and `stance`, any of which replaces the parameter."""
 
+    talk: Annotated[Literal["shown", "neutral"], Label("Comments of others")] = "shown"
+    """Whether users read what others comment; `neutral` puts a sentence about rivers and stones in its place, by the
+    same author, in the same order: the placebo of the study. Such sentences do not move the rule twin.
+    """
+
     persuasion: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.05, label="Persuasion of the rule twin")] = 0.1
     """Share of the mean stance of the comments read that is added to the rule twin's stance."""
 
@@ -324,7 +330,8 @@ class PolarisationModel(SocialModel):
         return advisers
 
     def _changes(self) -> dict[str, Any]:
-        return super()._changes() | {"replies_shown": 5}
+        filler = () if self.scenario.talk == "shown" else NEUTRAL
+        return super()._changes() | {"replies_shown": 5, "filler": filler}
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
         """Return the dilemma as the post of its author.
@@ -345,7 +352,8 @@ class PolarisationModel(SocialModel):
         """Interview before the first step, and store the comments now visible under the dilemma."""
         if self.now == 1:
             self._interview(0)
-        stances = [stance_of(comment.content) for comment in self.world.post_view(self.root_id).comments]
+        comments = self.world.post_view(self.root_id).comments if self.scenario.talk == "shown" else ()
+        stances = [stance_of(comment.content) for comment in comments]
         self._heard = fmean(stances) if stances else 0.0
 
     def end_step(self) -> None:

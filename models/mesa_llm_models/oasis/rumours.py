@@ -11,7 +11,7 @@ import numpy as np
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Hidden, LLMOptions, Observation, Slider, Structure, ToolCall
+from mesa_llm import Hidden, Label, LLMOptions, Observation, Slider, Structure, ToolCall
 from mesa_llm.engine.activation import uniform_draws
 from mesa_llm.population import DrawnPeople
 from mesa_llm.population.columns import People
@@ -52,6 +52,16 @@ STORIES = (
 )
 """Four topics as in OASIS's study, in our own words; all rumours are invented."""
 
+RUMOURS = tuple(story for story in STORIES if story.kind == "rumour")
+
+SECOND_TRUTHS = (
+    Story("technology", "rumour", "A bicycle maker sells a lock that sends its owner a message when it is moved."),
+    Story("education", "rumour", "A school teaches mathematics in the morning and music in the afternoon this year."),
+    Story("entertainment", "rumour", "A well-known singer plays ten concerts in small halls before the summer."),
+    Story("health", "rumour", "Brushing one's teeth twice a day for two minutes keeps most of them healthy."),
+)
+"""Truths in the place of the rumours, counted as these are: the placebo."""
+
 TOPICS = tuple(dict.fromkeys(story.topic for story in STORIES))
 
 
@@ -87,6 +97,11 @@ class RumourScenario(SocialScenario):
     ] = 0.2
     """Probability that an ordinary user follows a core user with a shared topic."""
 
+    second: Annotated[Literal["rumours", "truths"], Label("Second post on each topic")] = "rumours"
+    """Second post on each topic, beside a truth: a rumour, or a second truth that is counted as one, the placebo of the
+    study. The rule twin has no allure for second truths.
+    """
+
     sharing: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Rule twin shares a truth")] = 0.3
     """Probability that the rule twin shares a truth it reads."""
 
@@ -114,7 +129,8 @@ class Bystander(SocialUser):
         shareable = [item for item in shareable if (self.unique_id, item.post.source_id) not in self.model.sharers]
         if shareable and "repost" in (seen.tools or ()):
             item = self.random.choice(shareable)
-            allure = scenario.allure if self.model.stories[item.post.source_id].kind == "rumour" else 1.0
+            is_rumour = self.model.stories[item.post.source_id] in RUMOURS
+            allure = scenario.allure if is_rumour else 1.0
             if self.random.random() < min(1.0, scenario.sharing * allure):
                 return ToolCall("repost", {"post_id": item.post.post_id})
         return ToolCall("do_nothing") if "do_nothing" in (seen.tools or ()) else None
@@ -143,9 +159,9 @@ class RumourModel(SocialModel):
             self.activation = RumourModel.awake
         self.stories = dict(enumerate(self._order, start=1))
         self.sharers: set[tuple[int, int]] = set()
-        self.counts: Counter[Story] = Counter(STORIES)
+        self.counts: Counter[Story] = Counter(self.told)
         self._n_counted = len(self.stories)
-        by_story = {f"{story.topic}_{story.kind}": [self._count, [story]] for story in STORIES}
+        by_story = {f"{story.topic}_{story.kind}": [self._count, [story]] for story in self.told}
         self.datacollector = DataCollector({"truths": "truths", "rumours": "rumours", "active": "n_active", **by_story})
         self.datacollector.collect(self)
 
@@ -165,13 +181,21 @@ class RumourModel(SocialModel):
             people.edges = edges
         return people
 
+    @property
+    def told(self) -> tuple[Story, ...]:
+        """Stories of this run: a truth on each topic, and a rumour or a second truth, in the order of `STORIES`."""
+        if self.scenario.second == "rumours":
+            return STORIES
+        seconds = {story.topic: story for story in SECOND_TRUTHS}
+        return tuple(seconds[story.topic] if story.kind == "rumour" else story for story in STORIES)
+
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
         """Return all stories as the first user's posts, in random order.
 
         Args:
             users: All users.
         """
-        self._order = self.random.sample(STORIES, len(STORIES))  # feeds break ties by recency
+        self._order = self.random.sample(self.told, len(self.told))  # feeds break ties by recency
         return [(users[0], story.text) for story in self._order]
 
     def awake(self) -> list[list[Any]]:

@@ -94,7 +94,7 @@ class Worlds(Arms):
             raise ConfigError(f"first_votes cannot be set: the study {self.name} sets it")
         found = super().run(setup)
         (measure,) = self.measures
-        arms = self.every_arm(setup.llm)
+        arms = self.arms if self.placebo is None else self.placebo.beside(self.arms, setup.llm)
         bands = {arm: {group: found.bands[f"{arm}, {group}"][measure] for group in GROUPS} for arm in arms}
         return replace(found, bands=bands, draw=partial(study_chart, self.name, bands, len(setup.seeds)))
 
@@ -125,13 +125,11 @@ EFFECTS = tuple(f"effect, {group}" for group, vote in GROUPS.items() if vote)
 HIDDEN = Placebo(
     "votes hidden",
     {"votes": "hidden"},
-    "the same posts and comments in the same order, without the votes of others",
+    "users see the same posts and comments in the same order, without the votes of others",
     EFFECTS,
+    "users see the votes of others",
 )
 """Placebo of the herd studies: what is left is the effect of order and exposure."""
-
-VISIBLE = "users see the votes of others"
-"""Treatment of the herd studies."""
 
 N_READERS = 18
 """Users per post published in a step of the herd study (OASIS: 3,600 users, 200 posts); at least eight posts."""
@@ -147,7 +145,6 @@ HERD = Arms(
     study_chart,
     defaults=lambda parameters: {"posts_per_step": max(8, round(parameters.get("n_agents", 0) / N_READERS))},
     placebo=HIDDEN,
-    treatment=VISIBLE,
 )
 
 N_FALSE = 0.3
@@ -172,7 +169,6 @@ COUNTERFACTUAL = Worlds(
     {"preset": "counterfactual_herd"},
     false_posts,
     HIDDEN,
-    VISIBLE,
 )
 
 SIZES = (100, 1_000, 10_000)
@@ -226,6 +222,15 @@ def rumour_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     return figures
 
 
+NEUTRAL_TALK = Placebo(
+    "neutral talk",
+    {"talk": "neutral"},
+    "users read sentences about rivers and stones in place of the comments of others",
+    ("more extreme", "less extreme", "leaning"),
+    "users read the comments of others",
+)
+"""Placebo of the study of polarisation."""
+
 POLARISATION = Arms(
     "polarisation",
     "Do groups of one leaning become more extreme by talking?",
@@ -233,12 +238,12 @@ POLARISATION = Arms(
     {
         "cautious": {"leaning": "cautious"},
         "bold": {"leaning": "bold"},
-        "nobody is moved": {"leaning": "cautious", "persuasion": 0.0, "llm": "rule"},
     },
     30,
     ("more_extreme", "neutral", "leaning"),
     polarisation_outcomes,
     study_chart,
+    placebo=NEUTRAL_TALK,
 )
 
 GROUP_SIZES = (196, 1_000, 10_000, 100_000)
@@ -262,18 +267,28 @@ def study_groups(setup: StudySetup, *, sizes: Sizes = GROUP_SIZES) -> ArmFinding
     arms = {f"{n} users": {"n_agents": n} for n in sizes}
     measures = ("more_extreme", "helpfulness", "variety")
     study = replace(POLARISATION, name="groups", question=GROUPS_QUESTION, arms=arms, measures=measures)
-    return replace(study, setting=setting).run(replace(setup, parameters=parameters))
+    return replace(study, setting=setting, placebo=None).run(replace(setup, parameters=parameters))
 
+
+TRUTHS_ONLY = Placebo(
+    "truths only",
+    {"second": "truths"},
+    "a second truth on each topic stands in the place of the rumour, and is counted as one",
+    ("rumours less truths",),
+    "a truth and a rumour on each topic",
+)
+"""Placebo of the study of rumours: what is left is the difference between any two stories."""
 
 RUMOURS = Arms(
     "rumours",
     "Do rumours spread further than truths?",
     RumourModel,
-    {"alluring": {}, "no allure": {"allure": 1.0, "llm": "rule"}},
+    {"alluring": {}},
     60,
     ("truths", "rumours"),
     rumour_outcomes,
     study_chart,
+    placebo=TRUTHS_ONLY,
 )
 
 ABLATED = ("posts", "likes", "reposts", "largest_cascade", "fit", "busiest_over_mean")

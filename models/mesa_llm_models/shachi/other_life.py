@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Unpack
 from pydantic import Field
 
 from mesa_llm import ConfigError, Label, LLMOptions, Observation
+from mesa_llm.experiments.runs.neutral import NEUTRAL
 from mesa_llm.memory import (
     AgentMemory,
     SavedMemories,
@@ -22,7 +23,6 @@ from mesa_llm.memory import (
 from mesa_llm_models.cognitive_biases.agents import Decider
 from mesa_llm_models.cognitive_biases.items import BiasTest
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel, CognitiveBiasesScenario
-from mesa_llm_models.shachi.neutral import NEUTRAL
 
 Arm = Literal["fresh", "carried", "half", "neutral", "shuffled", "other topic"]
 """Memory of the deciders: none; that of another life; its newer half; neutral text of its length; its words in random

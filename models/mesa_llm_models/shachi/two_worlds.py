@@ -14,6 +14,7 @@ from pydantic import Field
 from mesa_llm import AgentConfig, Bridge, Label, LLMModel, LLMOptions, LLMScenario, Observation, Structure, ToolCall
 from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.engine.activation import Stage, llm_agents
+from mesa_llm.experiments.runs.neutral import NEUTRAL
 from mesa_llm.memory import Memory, MemoryEntry, memory_from_json, open_memory
 from mesa_llm.memory.transfer import endless, filler
 from mesa_llm.model.schedule import Role, Visit, WorldSchedule
@@ -21,7 +22,6 @@ from mesa_llm.population import invented
 from mesa_llm.prompts import open_prompt
 from mesa_llm.world import World
 from mesa_llm_models.oasis.model import INFLUENCER, POST, fan_edges
-from mesa_llm_models.shachi.neutral import NEUTRAL
 from mesa_llm_models.shachi.traders import PairedTrader, order_near
 from mesa_llm_models.social.agents import SETTINGS, SocialUser
 from mesa_llm_models.social.world import Account, SocialWorld

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
@@ -102,6 +102,7 @@ class Room:
         has_whispers: bool = False,
         shows_time_left: bool = True,
         max_shown: int = 100,
+        filler: Sequence[str] = (),
         counts_absent: bool = False,
     ) -> None:
         """Create an empty room.
@@ -115,13 +116,14 @@ class Room:
             has_whispers: Whether members can speak to one person alone.
             shows_time_left: Whether members see the time left, if there is a limit.
             max_shown: Maximum number of lines members read.
+            filler: Sentences that members read in place of what others say; empty to show that.
             counts_absent: Whether members not called on make the move of doing nothing.
         """
         self.name, self.topic, self.rules = name, topic, rules
         self.clock = clock or Clock()
         self.end_rules = tuple(end_rules)
         self.has_whispers, self.shows_time_left, self.max_shown = has_whispers, shows_time_left, max_shown
-        self.counts_absent = counts_absent
+        self.counts_absent, self.filler = counts_absent, tuple(filler)
         self.members: dict[int, Member] = {}
         self.lines: list[Line] = []
         self.silences: list[Silence] = []
@@ -282,7 +284,7 @@ class Room:
             lines = [line for line in self.lines[: floor.n_heard] if line.is_heard_by(agent_id)]
         else:
             lines = [one for one in self.lines[n_read:] if one.is_heard_by(agent_id) and one.speaker_id != agent_id]
-        last_lines = lines[-self.max_shown :]
+        last_lines = [self._filled(line, agent_id) for line in lines[-self.max_shown :]]
         limit_s = self.limit_s if self.shows_time_left else None
         return RoomFacts(
             member.name,
@@ -299,6 +301,12 @@ class Room:
             member.brief if member.reads_once and n_read is None else "",
             n_read is not None,
         )
+
+    def _filled(self, line: Line, agent_id: int) -> Line:
+        """Return a line as a member reads it: with a neutral text, if others' words are replaced."""
+        if not self.filler or line.speaker_id == agent_id:
+            return line
+        return replace(line, text=self.filler[(line.turn + line.speaker_id) % len(self.filler)])
 
     def moderation(self, agent_id: int) -> Observation:
         """Return the moderator's view of the conversation, asking who speaks next."""

@@ -85,6 +85,9 @@ class SocialSettings:
     show_votes: bool = True
     """Whether users see how others voted: counts or scores, and notices of likes. Posts keep their order."""
 
+    filler: tuple[str, ...] = ()
+    """Sentences that users read in place of the comments and replies of others; empty to show these."""
+
     viral_threshold: int = 5
     """Number of likes and shares at which a post goes viral, once."""
 

@@ -238,6 +238,7 @@ class SocialView(SocialState):
         votes, comment_votes = self.votes.of(user_id), self.comment_votes.of(user_id)
         items: list[FeedItem] = []
         ids: list[ShownIds] = []
+        filler = self.settings.filler
         for post_id in post_ids:
             look = known[post_id]
             ties = look.author_id in followed, look.writer_id == user_id, votes.get(look.source_id, 0)
@@ -247,8 +248,12 @@ class SocialView(SocialState):
                 or (muted and not muted.isdisjoint(look.ids.users))
             ):
                 post = _with_votes(_without_muted(look.post, muted), votes, comment_votes)
-                items.append(FeedItem(post, *ties))
+                items.append(FeedItem(_with_filler(post, filler, user_id), *ties))
                 ids.append(ids_shown_by(post))
+                continue
+            if filler:
+                items.append(FeedItem(_with_filler(look.post, filler, user_id), *ties))
+                ids.append(look.ids)
                 continue
             item = look.items.get(ties)
             if item is None:
@@ -338,6 +343,18 @@ def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping
     replies = tuple(replace(reply, vote=votes.get(reply.reply_id, 0)) for reply in post.replies)
     comments = tuple(replace(comment, vote=comment_votes.get(comment.reply_id, 0)) for comment in post.comments)
     return replace(post, replies=replies, comments=comments)
+
+
+def _with_filler(post: PostView, filler: Sequence[str], user_id: int) -> PostView:
+    """Put neutral sentences in the place of what others have written under a post."""
+    if not filler:
+        return post
+
+    def filled(view: ReplyView) -> ReplyView:
+        own = view.author_id == user_id
+        return view if own else replace(view, content=filler[view.reply_id % len(filler)])
+
+    return replace(post, replies=tuple(map(filled, post.replies)), comments=tuple(map(filled, post.comments)))
 
 
 def _without_muted(post: PostView, muted: Set[int]) -> PostView:
