@@ -73,6 +73,18 @@ DRAWS: Mapping[str, tuple[Draw, float]] = {
 """Name → how runs are drawn, and their true mean."""
 
 
+HELD_OUT: Mapping[str, tuple[Draw, float]] = {
+    "uniform": (lambda rng, n: rng.uniform(0, 1, n), 0.5),
+    "t, 5 degrees of freedom": (lambda rng, n: rng.standard_t(5, n), 0.0),
+    "two humps": (lambda rng, n: rng.normal(0, 1, n) + 6.0 * (rng.random(n) < 0.3), 1.8),
+    "counts (Poisson, 3)": (lambda rng, n: rng.poisson(3.0, n).astype(np.float64), 3.0),
+    "skewed (gamma, 2)": (lambda rng, n: rng.gamma(2.0, 1.0, n), 2.0),
+    "skewed to the left": (lambda rng, n: 1.0 - rng.weibull(1.5, n), 1.0 - math.gamma(1 + 1 / 1.5)),
+    "probabilities (beta, 0.8, 3)": (lambda rng, n: rng.beta(0.8, 3.0, n), 0.8 / 3.8),
+}
+"""Kinds of runs that no method was chosen on: name → how they are drawn, and their true mean."""
+
+
 def heavily_skewed(rng: Generator, n: int) -> FloatArray:
     return rng.lognormal(0.0, 1.0, n)
 
@@ -109,6 +121,15 @@ def intervals(rng: Generator, n: int) -> Iterator[tuple[str, str, bool | None]]:
     guesses = people + rng.normal(0, 1, n)
     others = rng.normal(0, math.sqrt(2), 200)
     yield "prediction_powered_mean", "normal", holds(prediction_powered_mean(people, guesses, others).powered, 0.0)
+
+
+def held_out(rng: Generator, n: int) -> Iterator[tuple[str, str, bool | None]]:
+    """Yield the same for means and differences of kinds that no method was chosen on."""
+    for kind, (draw, mean) in HELD_OUT.items():
+        yield "mean_estimate", kind, holds(mean_estimate(draw(rng, n).tolist()), mean)
+    for kind, (draw, _) in HELD_OUT.items():
+        found = compare(draw(rng, n).tolist(), draw(rng, n).tolist())
+        yield "compare", kind, holds(found and found.difference, 0.0)
 
 
 def large_samples(rng: Generator, n: int) -> Iterator[tuple[str, str, bool | None]]:
@@ -180,6 +201,8 @@ def main() -> None:
     samples = parser.parse_args().samples
     print(f"Percent of {samples:,} samples in which a 95 % interval holds the true value (seed {SEED}).\n")
     print_table(measured(intervals, SIZES, samples), SIZES, COVERED, "runs")
+    print("Kinds of runs that no method was chosen on.\n")
+    print_table(measured(held_out, SIZES, samples), SIZES, COVERED, "runs")
     units = (20, 50, 100)
     print_table(measured(large_samples, units, max(samples // 4, 1)), units, COVERED, "units")
     print(f"Percent of {samples:,} samples without an effect in which a test at 5 % rejects.\n")

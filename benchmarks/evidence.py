@@ -11,6 +11,8 @@ readings elsewhere.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import os
 from collections import Counter
@@ -23,7 +25,9 @@ from typing import Any
 import evidence_local
 from evidence_llm import LLM_CLAIMS, REPLAYED
 from evidence_measured import STUDIES
-from evidence_record import Claim, LLMClaim, Reading, Study
+from evidence_record import Reading, Study
+
+from mesa_llm.statistics import adjusted_p
 
 ROOT = Path(__file__).resolve().parents[1]
 READINGS = ROOT / "benchmarks" / "evidence.json"
@@ -33,12 +37,13 @@ INTRODUCTION = """# Evidence
 
 ## Summary
 
-Rules, worlds, scores and loaders do what the originals do: of {n_rows} published or recorded values that need no
-language model, {n_same} are the same or agree ([details](#what-rules-and-stored-data-reproduce)). That says nothing
-about how language models behave.
+Rules, worlds, scores and loaders do what the originals do, as far as it can be told: of {n_rows} published or recorded
+values that need no language model, {same} are the same (nothing is drawn), {agrees} agree within a stated margin,
+{differs} differ, and {cannot_tell} cannot be told apart from either at the number of runs
+([details](#what-rules-and-stored-data-reproduce)). That says nothing about how language models behave.
 
-What small language models on one machine do ([details](#what-local-language-models-do)), each figure with its number of
-runs, and no claim beyond the models named:
+What small language models on one machine do ([details](#what-local-language-models-do)), each line with the version
+and date of its runs:
 
 {local}
 No language model was paid for. Published values that need one are listed with the command that measures the same
@@ -46,17 +51,24 @@ No language model was paid for. Published values that need one are listed with t
 
 ## How to read this page
 
-`python3 dev.py evidence` measures everything that a rule or stored data can reproduce and writes this page; tests check
-the page against the readings, and the readings against the code. `benchmarks/evidence_local.py` measures local language
-models. Where nothing is in print, the column *published* shows what the authors' own program gives, or an independent
-one of the same rules.
+`python3 dev.py evidence` measures everything that a rule or stored data can reproduce and writes this page and its
+tables; tests check both against the readings, and the readings against the code.
+`benchmarks/evidence_local.py` measures local language models. Where nothing is in print, the column *published* of the
+tables holds what the authors' own program gives, or an independent one of the same rules.
 
-**Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs is
-so close that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times
-or more; where the published spread is not known, it is taken to be ours. *differs by*: ours minus the published value.
-Brackets hold the 95 % interval of our mean, *n* is the number of our runs or of the values compared. Of {n_drawn} rows
-with runs, chance alone would make about {n_expected} differ; {n_differing} do.
+*The same*: nothing was drawn, and ours rounds to the published value. *Agrees*: the 90 % interval of the distance lies
+within a margin (two one-sided tests at 5 % each): a tenth of the published value; for a correlation or the score of a
+bias 0.1, for a rate of unemployment or inflation one percentage point, for a change of prices 5. *Differs*: the
+distance is not 0, by a t-test corrected by Holm for all {n_drawn} values with runs. *Cannot tell*: neither. Where the
+published spread is not known, it is taken to be ours.
 """
+
+TABLES = {
+    "rules": "evidence_rules.csv",
+    "local": "evidence_local.csv",
+    "published": "evidence_published.csv",
+}
+"""Table → its file beside the page."""
 
 
 def main() -> None:
@@ -71,8 +83,9 @@ def main() -> None:
     if not options.page:
         readings |= measured(options.models or names)
         store(readings)
-    PAGE.write_text(page(readings), encoding="utf-8")
-    print(f"written: {PAGE.relative_to(ROOT)}")
+    for file, text in written(readings).items():
+        file.write_text(text, encoding="utf-8")
+        print(f"written: {file.relative_to(ROOT)}")
 
 
 def measured(names: Iterable[str]) -> dict[str, dict[str, Reading]]:
@@ -130,66 +143,118 @@ def short(value: float | None) -> float | int | None:
     return value if value is None or isinstance(value, int) else float(f"{value:.6g}")
 
 
-# -- page
+# -- page and tables
+
+
+def written(readings: Mapping[str, Mapping[str, Reading]]) -> dict[Path, str]:
+    """Write the page and its tables, by their files."""
+    lines = {
+        "rules": rule_lines(readings),
+        "local": evidence_local.table(evidence_local.load()),
+        "published": published_lines(),
+    }
+    return {PAGE: page(readings)} | {PAGE.with_name(TABLES[name]): csv_text(rows) for name, rows in lines.items()}
+
+
+def csv_text(lines: Iterable[Iterable[Any]]) -> str:
+    """Write lines as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
+def verdicts(readings: Mapping[str, Mapping[str, Reading]]) -> dict[tuple[str, str], str]:
+    """Judge all claims, by study and quantity; tests of those with runs are one family."""
+    rows = [(study.name, claim, readings[study.name][claim.quantity]) for study in STUDIES for claim in study.claims]
+    p_values = adjusted_p([reading.p(claim) for _, claim, reading in rows], "holm")
+    return {
+        (name, claim.quantity): reading.verdict(claim, p)
+        for (name, claim, reading), p in zip(rows, p_values, strict=True)
+    }
 
 
 def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
     """Write the page."""
-    rows = [(claim, readings[study.name][claim.quantity]) for study in STUDIES for claim in study.claims]
-    drawn = [reading.verdict(claim) for claim, reading in rows if reading.sd is not None]
-    counts = {
-        "n_drawn": len(drawn),
-        "n_expected": round(0.05 * len(drawn)),
-        "n_differing": sum(verdict != "agrees" for verdict in drawn),
-        "n_rows": len(rows),
-        "n_same": sum(reading.verdict(claim) in ("agrees", "the same") for claim, reading in rows),
-        "local": evidence_local.summary(evidence_local.load()),
-    }
+    found = verdicts(readings)
+    counts = Counter(kind_of(verdict) for verdict in found.values())
+    introduction = INTRODUCTION.format(
+        n_rows=len(found),
+        same=counts["the same"],
+        agrees=counts["agrees"],
+        differs=counts["differs"],
+        cannot_tell=counts["cannot tell"],
+        n_drawn=sum(reading.sd is not None for study in STUDIES for reading in readings[study.name].values()),
+        local=evidence_local.summary(evidence_local.load()),
+    )
     parts = [
-        INTRODUCTION.format(**counts),
+        introduction,
         evidence_local.section(evidence_local.load()),
         "## What rules and stored data reproduce\n",
+        f"Each value with its source, our mean, interval, number of runs, verdict and command: [{TABLES['rules']}]"
+        f"({TABLES['rules']}).\n",
+        "| model | what was run | the same | agrees | differs | cannot tell |",
+        "|---|---|---|---|---|---|",
+        *(study_line(study, found) for study in STUDIES),
+        "",
+        *differing(found),
+        "## Programs that are replayed\n",
+        replayed_table(),
+        "## What needs a language model or people\n",
+        f"Published values, their sources and the command that measures the same: [{TABLES['published']}]"
+        f"({TABLES['published']}); `--dry-run` estimates the cost of each beforehand.\n",
+        "| study | values |",
+        "|---|---|",
+        *(f"| {name} | {len(list(rows))} |" for name, rows in LLM_CLAIMS.items()),
     ]
-    parts += [section(study, readings[study.name]) for study in STUDIES]
-    parts += ["## Programs that are replayed\n", replayed_table(), "## What needs a language model or people\n"]
-    parts.append("`MODEL` stands for your language model; `--dry-run` estimates the cost of a benchmark beforehand.\n")
-    parts += [llm_section(name, rows) for name, rows in LLM_CLAIMS.items()]
-    return "\n".join(parts)
+    return "\n".join(parts) + "\n"
 
 
-def section(study: Study, readings: Mapping[str, Reading]) -> str:
-    """Write the rows of one model, with a table for each command."""
-    verdicts = Counter(readings[claim.quantity].verdict(claim).split(" by ")[0] for claim in study.claims)
-    words = {"agrees": "agree", "differs": "differ", "the same": "the same"}
-    summary = ", ".join(f"{count} {words[verdict]}" for verdict, count in verdicts.items())
-    lines = [f"### {study.name}\n", f"{study.note} {len(study.claims)} values: {summary}.\n".lstrip()]
-    lines += ["| quantity | published | ours | n | verdict | source | command |", "|---|---|---|---|---|---|---|"]
-    lines += [row(claim, readings[claim.quantity]) for claim in study.claims]
-    return "\n".join(lines) + "\n"
+def kind_of(verdict: str) -> str:
+    """Return a verdict without its size."""
+    return verdict.partition(" by ")[0]
 
 
-def row(claim: Claim, reading: Reading) -> str:
-    """Write one row."""
-    ours = f"{reading.mean:,.{claim.digits}f}"
-    if reading.sd is not None:
-        low, high = reading.mean - reading.half_width, reading.mean + reading.half_width
-        ours += f" [{low:,.{claim.digits}f}, {high:,.{claim.digits}f}]"
-    published = f"{claim.published:,.{claim.digits}f}" + (f" (n = {claim.n:,})" if claim.n else "")
-    cells = (claim.quantity, published, ours, f"{reading.n:,}", reading.verdict(claim), claim.source)
-    return "| " + " | ".join(cells) + f" | `{claim.command}` |"
+def study_line(study: Study, found: Mapping[tuple[str, str], str]) -> str:
+    """Write the line of one model."""
+    counts = Counter(kind_of(found[study.name, claim.quantity]) for claim in study.claims)
+    numbers = (counts[kind] or "–" for kind in ("the same", "agrees", "differs", "cannot tell"))
+    return f"| {study.name} | {study.note or 'stored data'} | {' | '.join(map(str, numbers))} |"
+
+
+def differing(found: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yield a sentence for each value that differs."""
+    rows = [(*key, verdict) for key, verdict in found.items() if kind_of(verdict) == "differs"]
+    if rows:
+        yield "What differs: " + "; ".join(f"{name}, {what}: {verdict}" for name, what, verdict in rows) + ".\n"
+
+
+def rule_lines(readings: Mapping[str, Mapping[str, Reading]]) -> Iterator[list[Any]]:
+    """Yield the lines of the table of what rules and stored data reproduce, its heading first."""
+    found = verdicts(readings)
+    names = ("published", "published n", "ours", "low", "high", "n", "margin", "verdict", "source", "command")
+    yield ["model", "quantity", *names]
+    for study in STUDIES:
+        for claim in study.claims:
+            one = readings[study.name][claim.quantity]
+            drawn = one.sd is not None
+            ends = (short(one.mean - one.half_width), short(one.mean + one.half_width)) if drawn else ("", "")
+            judged = (short(claim.tolerance) if drawn else "", found[study.name, claim.quantity])
+            values = (short(claim.published), claim.n or "", short(one.mean), *ends, one.n, *judged)
+            yield [study.name, claim.quantity, *values, claim.source, claim.command]
+
+
+def published_lines() -> Iterator[list[Any]]:
+    """Yield the lines of the table of published values that need a language model or people, its heading first."""
+    yield ["study", "quantity", "published", "source", "command"]
+    for name, rows in LLM_CLAIMS.items():
+        for one in rows:
+            yield [name, one.quantity, one.published, one.source, one.command]
 
 
 def replayed_table() -> str:
     """Write the table of programs whose recorded runs are replayed."""
     lines = ["| program | what is compared | command |", "|---|---|---|"]
     return "\n".join([*lines, *(f"| {one} | {what} | `{command}` |" for one, what, command in REPLAYED)]) + "\n"
-
-
-def llm_section(name: str, rows: Iterable[LLMClaim]) -> str:
-    """Write the rows of one study that needs a paid language model."""
-    lines = [f"### {name}, not measured here\n", "| quantity | published | source | command |", "|---|---|---|---|"]
-    lines += [f"| {one.quantity} | {one.published} | {one.source} | `{one.command}` |" for one in rows]
-    return "\n".join(lines) + "\n"
 
 
 def commands() -> Iterator[str]:

@@ -161,6 +161,9 @@ POLICIES = {
 }
 """Policy of the households → measure → values of three seeds."""
 
+POINT, R_APART = 0.01, 0.1
+"""Distance within which a rate of unemployment or inflation agrees, and a correlation."""
+
 AUTHORS = "three seeds of the authors' own environment, commit bfada09"
 FIGURES = "read off the authors' figures, `models/mesa_llm_models/econ_agent/data/SOURCE.md`"
 YEARS = ROOT / "models" / "mesa_llm_models" / "econ_agent" / "data" / "published_years.csv"
@@ -173,7 +176,8 @@ def econ_claims() -> Iterator[Claim]:
         if policy == "random, work 0.5":
             command = "python3 dev.py evidence econ_agent"
         for measure, values in measures.items():
-            yield Claim(f"{measure}, {policy}", fmean(values), AUTHORS, command, 3, len(values))
+            margin = R_APART if measure.endswith("_r") else POINT
+            yield Claim(f"{measure}, {policy}", fmean(values), AUTHORS, command, 3, len(values), margin)
     again = "python3 dev.py evidence econ_agent"
     yield Claim("okun_r, GPT-3.5, from its yearly unemployment", -0.918, FIGURES, again, 3)
     yield Claim("mean unemployment, GPT-3.5, 20 years", 0.0784, FIGURES, again, 4)
@@ -250,7 +254,8 @@ BY_CHANCE = "mesa-llm run cognitive_biases --llm random --steps 200 --set n_test
 
 def bias_claims() -> Iterator[Claim]:
     for bias, mean in published("Random").items():
-        yield Claim(f"mean score of random choices, {bias}", mean, HEAT_MAP, f"{BY_CHANCE} --rng 1 --json", 2, 1000)
+        command = f"{BY_CHANCE} --rng 1 --json"
+        yield Claim(f"mean score of random choices, {bias}", mean, HEAT_MAP, command, 2, 1000, 0.1)
     stored = "python3 dev.py evidence cognitive_biases"
     baseline = find_task("cognitive_biases").published
     if baseline:
@@ -429,8 +434,8 @@ def stock_claims() -> Iterator[Claim]:
     for (twin, rules), (change_a, change_b, trades) in TRADERS.items():
         chosen = " ".join(f"--set {name}={value}" for name, value in setting_of(rules).items())
         command = f"{EXCHANGE} --set twin={twin} {chosen}"
-        yield Claim(f"change of A in percent, {twin}, {rules}", change_a, CHECKED_PROGRAM, command, 2, 10)
-        yield Claim(f"change of B in percent, {twin}, {rules}", change_b, CHECKED_PROGRAM, command, 2, 10)
+        yield Claim(f"change of A in percent, {twin}, {rules}", change_a, CHECKED_PROGRAM, command, 2, 10, 5.0)
+        yield Claim(f"change of B in percent, {twin}, {rules}", change_b, CHECKED_PROGRAM, command, 2, 10, 5.0)
         yield Claim(f"trades, {twin}, {rules}", trades, CHECKED_PROGRAM, command, 0, 10)
     again = "python3 dev.py evidence stock_agent"
     yield Claim("change of A, Gemini-Pro, first ten days, first to last close", -8.62, GEMINI, again)

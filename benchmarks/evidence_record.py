@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from scipy import stats
 
 LEVEL = 0.95
-"""Confidence of intervals and verdicts."""
+"""Confidence of intervals and tests."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,14 @@ class Claim:
 
     n: int = 0
     """Number of runs behind the published value; 0: it is exact, or the number is not known."""
+
+    margin: float | None = None
+    """Distance within which ours agrees; None: a tenth of the value."""
+
+    @property
+    def tolerance(self) -> float:
+        """Distance within which ours agrees."""
+        return abs(self.published) / 10 if self.margin is None else self.margin
 
 
 @dataclass(frozen=True)
@@ -77,26 +85,43 @@ class Reading:
 
     @property
     def half_width(self) -> float:
-        """Half-width of the mean's interval, by Student's t; 0 if the value is exact."""
-        return self._t * self.sd / math.sqrt(self.n) if self.sd is not None else 0.0
+        """Half-width of the mean's 95 % interval, by Student's t; 0 if the value is exact."""
+        return self._t(0.975) * self.sd / math.sqrt(self.n) if self.sd is not None else 0.0
 
-    @property
-    def _t(self) -> float:
-        return float(stats.t.ppf((1 + LEVEL) / 2, self.n - 1))
+    def _t(self, level: float) -> float:
+        return float(stats.t.ppf(level, self.n - 1))
 
-    def verdict(self, claim: Claim) -> str:
+    def _error(self, claim: Claim) -> float:
+        """Return the standard error of the distance; if the published spread is not known, ours is used for it."""
+        return (self.sd or 0.0) * math.sqrt(1 / self.n + (1 / claim.n if claim.n else 0))
+
+    def p(self, claim: Claim) -> float | None:
+        """Return the two-sided p of no distance beyond the rounding of the published value; None if it is exact."""
+        if self.sd is None:
+            return None
+        gap = max(0.0, abs(self.mean - claim.published) - 0.5 * 10**-claim.digits)
+        error = self._error(claim)
+        return float(2 * stats.t.sf(gap / error, self.n - 1)) if error else float(gap == 0)
+
+    def verdict(self, claim: Claim, p: float | None = None) -> str:
         """Compare with a published value.
 
-        An exact value has to round to the published one. The mean of runs has to be so close that chance alone, in
-        our runs and in the published ones, gives a larger distance more often than once in twenty times; if the
-        published spread is not known, ours is used for it.
+        An exact value has to round to the published one. The mean of runs agrees if the 90 % interval of its distance
+        lies within the margin of the claim (two one-sided tests); it differs if p is at most .05; otherwise the runs
+        cannot tell.
+
+        Args:
+            claim: The published value.
+            p: p of no distance, corrected for all that is compared; None: that of this claim alone.
         """
         gap = self.mean - claim.published
+        differs = f"differs by {gap:+.{claim.digits}f}"
         if self.sd is None:
-            is_near = abs(gap) <= 0.5 * 10**-claim.digits + 1e-9
-            return "the same" if is_near else f"differs by {gap:+.{claim.digits}f}"
-        reach = self._t * self.sd * math.sqrt(1 / self.n + (1 / claim.n if claim.n else 0))
-        return "agrees" if abs(gap) <= reach + 0.5 * 10**-claim.digits else f"differs by {gap:+.{claim.digits}f}"
+            return "the same" if abs(gap) <= 0.5 * 10**-claim.digits + 1e-9 else differs
+        if abs(gap) + self._t(0.95) * self._error(claim) <= claim.tolerance:
+            return "agrees"
+        p = self.p(claim) if p is None else p
+        return differs if p is not None and p <= 1 - LEVEL else "cannot tell"
 
 
 Readings = Mapping[str, Reading]

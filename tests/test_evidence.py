@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import re
 import shlex
 from functools import cache
@@ -19,6 +20,7 @@ from mesa_llm.registry import find_model
 
 ROOT = Path(__file__).parents[1]
 COMMANDS: Any = get_command(app)
+LOCAL = ROOT / "benchmarks" / "evidence_local.json"
 
 
 @pytest.fixture
@@ -27,8 +29,24 @@ def evidence(monkeypatch):
     return importlib.import_module("evidence")
 
 
-def test_the_page_is_written_from_the_readings(evidence) -> None:
-    assert evidence.PAGE.read_text(encoding="utf-8") == evidence.page(evidence.load())
+def test_the_page_and_its_tables_are_written_from_the_readings(evidence) -> None:
+    for file, text in evidence.written(evidence.load()).items():
+        assert file.read_text(encoding="utf-8") == text, f"write {file.name} again: python3 dev.py evidence --page"
+
+
+def test_the_page_can_be_read_in_a_quarter_of_an_hour(evidence) -> None:
+    assert len(evidence.PAGE.read_text(encoding="utf-8").split()) <= 3_000
+
+
+MEASURED = [(llm, name) for llm, found in json.loads(LOCAL.read_text(encoding="utf-8")).items() for name in found]
+
+
+@pytest.mark.parametrize(("llm", "name"), MEASURED)
+def test_what_is_said_of_a_local_language_model_follows_from_the_runs_that_are_kept(
+    llm, name, evidence, tmp_path
+) -> None:
+    rows = evidence.evidence_local.replayed(llm, name, tmp_path)
+    assert rows == evidence.evidence_local.load()[llm][name]["rows"]
 
 
 def test_each_published_value_is_named_once_and_has_a_reading(evidence) -> None:
@@ -53,12 +71,25 @@ def test_the_first_auction_of_each_setting_is_the_one_that_was_measured(evidence
         assert reading.first == pytest.approx(stored[quantity].first, rel=1e-5)
 
 
-def test_a_verdict_says_what_chance_allows(evidence) -> None:
-    claim = evidence.Claim("profit", 10.0, "paper", "mesa-llm list", 0, n=25)
-    assert evidence.Reading(25, 10.5, 2.0).verdict(claim) == "agrees"
-    assert evidence.Reading(25, 12.5, 2.0).verdict(claim) == "differs by +2"
-    assert evidence.Reading(1, 10.4).verdict(claim) == "the same"
-    assert evidence.Reading(1, 10.6).verdict(claim) == "differs by +1"
+@pytest.mark.parametrize(
+    ("n", "mean", "sd", "verdict"),
+    [
+        (1, 10.4, None, "the same"),
+        (1, 10.6, None, "differs by +1"),
+        (400, 10.3, 2.0, "agrees"),  # a difference that is shown may be within the margin
+        (25, 12.5, 2.0, "differs by +2"),
+        (4, 10.0, 2.0, "cannot tell"),  # no difference is seen, and one of half the value is possible
+        (4, 12.0, 2.0, "cannot tell"),
+    ],
+)
+def test_ours_agrees_only_within_a_margin(n, mean, sd, verdict, evidence) -> None:
+    claim = importlib.import_module("evidence_record").Claim("profit", 10.0, "paper", "mesa-llm list", 0, n=400)
+    assert evidence.Reading(n, mean, sd).verdict(claim) == verdict
+
+
+def test_what_cannot_be_told_is_not_counted_as_agreement(evidence) -> None:
+    verdicts = evidence.verdicts(evidence.load()).values()
+    assert f"{sum(verdict == 'agrees' for verdict in verdicts)} agree within" in evidence.page(evidence.load())
 
 
 def test_every_command_of_evidence_and_peers_is_one(evidence) -> None:

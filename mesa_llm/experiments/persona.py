@@ -166,6 +166,7 @@ def persona_contrast(
     folder: Path | None = None,
     report: Callable[[ContrastRow], object] | None = None,
     access: Access | None = None,
+    replays: bool = False,
 ) -> list[ContrastRow]:
     """Compare contrasting personas through the project's models: five traits, giving, cooperating, opinions, a risk.
 
@@ -177,6 +178,7 @@ def persona_contrast(
         folder: Folder of the run logs, which are resumed if they exist; None to keep nothing.
         report: Called with each row as soon as it is known.
         access: Endpoints and limits; None: the defaults.
+        replays: Whether the logs in the folder are replayed, and nothing may be asked.
 
     Raises:
         ConfigError: If a contrast or a model is unknown, or the language model cannot be asked.
@@ -188,16 +190,17 @@ def persona_contrast(
     shared = access or Access()
     rows: list[ContrastRow] = []
     try:
-        shared.open(llm)  # held open, so that an embedded model is loaded once
+        if not replays:
+            shared.open(llm)  # held open, so that an embedded model is loaded once
         how: Scoring = scoring or "probabilities"
         for contrast in load_contrasts(names):
             try:
-                row = _Runs(contrast, llm, how, samples, folder, shared).row()
+                row = _Runs(contrast, llm, how, samples, folder, shared, replays).row()
             except NoProbabilities:
                 if scoring is not None:
                     raise
                 how = "replies"
-                row = _Runs(contrast, llm, how, samples, folder, shared).row()
+                row = _Runs(contrast, llm, how, samples, folder, shared, replays).row()
             rows.append(row)
             if report is not None:
                 report(row)
@@ -217,6 +220,7 @@ class _Runs:
     samples: int
     folder: Path | None
     access: Access
+    replays: bool
 
     def row(self) -> ContrastRow:
         """Run both personas, and compare their answers to the same questions."""
@@ -264,6 +268,7 @@ class _Runs:
             rng=1 + sample,
             log=None if self.folder is None else self.folder / file,
             access=self.access,
+            replay=self.replays,
         )
         with closing(model):
             return self._survey(model) if self.contrast.questions else self._step(model)
@@ -285,7 +290,7 @@ class _Runs:
         if self.contrast.measure == "answer":
             values: dict[Any, float] = dict(_keyed_answers(model))
         else:
-            values = {key: self._value(weights) for key, weights in _choices_made(model)}
+            values = {key: self._value(weights) for key, weights in choices_made(model)}
         return _Answers(values, _off_list(model), model.engine.usage.failures)
 
     def _value(self, probabilities: Mapping[str, float]) -> float:
@@ -317,10 +322,13 @@ def _keyed_answers(model: Any) -> Iterator[tuple[Any, float]]:
                 yield (agent.unique_id, instrument.name, number), instrument.scale.keyed(number, answer)
 
 
-def _choices_made(model: LLMModel) -> Iterator[tuple[Any, dict[str, float]]]:
+def choices_made(model: LLMModel) -> Iterator[tuple[Any, dict[str, float]]]:
     """Yield each decision of a run by agent, label and number, with the probabilities of its choices.
 
     Decisions without a request, or without probabilities where these are scored, had nothing to choose from.
+
+    Args:
+        model: A model whose run is recorded.
     """
     weights = {key: dict(zip(rows["choice"], rows["probability"], strict=True)) for key, rows in _by_request(model)}
     numbers: dict[Any, int] = {}
