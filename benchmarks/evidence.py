@@ -39,7 +39,7 @@ INTRODUCTION = """# Evidence
 
 Rules, worlds, scores and loaders do what the originals do, as far as it can be told: of {n_rows} published or recorded
 values that need no language model, {same} are the same (nothing is drawn), {agrees} agree within a stated margin,
-{differs} differ, and {cannot_tell} cannot be told apart from either at the number of runs
+{differs} differ, and of {cannot_tell} so few runs cannot tell
 ([details](#what-rules-and-stored-data-reproduce)). That says nothing about how language models behave.
 
 What small language models on one machine do ([details](#what-local-language-models-do)), each line with the version

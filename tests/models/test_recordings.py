@@ -66,4 +66,4 @@ def test_a_recorded_audit_is_judged_again_as_its_page_says(tmp_path: Path) -> No
     page = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
     assert all(f"{value:.2f}" in page for value in sensitive.values())
     assert f"{len(claim.in_state('stable'))} of {len(claim.perturbations)} changes" in page
-    assert f"| {claim.verdict} |" in (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    assert claim.verdict in (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
