@@ -24,6 +24,8 @@ import numpy as np
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetExceeded, ConfigError, MesaLLMError, Stopped
 from mesa_llm.experiments.audits.claim import AuditClaim, compared
+from mesa_llm.experiments.audits.claim_findings import ClaimFindings, ControlRow, PerturbationRow
+from mesa_llm.experiments.audits.deciders import deciders_in
 from mesa_llm.experiments.audits.dimensions import (
     CONTROLS,
     AuditPlan,
@@ -33,7 +35,7 @@ from mesa_llm.experiments.audits.dimensions import (
     perturbation,
     plan_for,
 )
-from mesa_llm.experiments.audits.findings import Audit, ClaimFindings, ControlRow, PerturbationRow
+from mesa_llm.experiments.audits.findings import Audit
 from mesa_llm.experiments.audits.probes import Awareness, AwarenessJob, awareness_of, changed_decisions
 from mesa_llm.experiments.audits.seal import SEAL, Seal, check_seal, seal_claims
 from mesa_llm.experiments.audits.verdict import NO_RUNS, shown, stability, variance_shares
@@ -428,12 +430,20 @@ def _findings(
         setting=setup.setting,
         claims=claims,
         not_run=setup.plan.not_run,
+        deciders=deciders_in(_logs_of_deciders(setup)),
         awareness=awareness_of(answers),
         people=None if setup.people is None else _beside_people(setup, rows, setup.people),
         quality=rates,
         cost=cost,
         seal=check_seal(setup.claims, setup.folder),
     )
+
+
+def _logs_of_deciders(setup: AuditSetup) -> Iterator[Path]:
+    """Yield the logs of the baseline, and of other language models, seed by seed."""
+    arms = [None, *(one for one in setup.plan.perturbations if one.llm)]
+    for seed in setup.seeds:
+        yield from (setup.job(setting, seed).log for arm in arms for setting in setup.settings(arm))
 
 
 def _audited(setup: AuditSetup, claim: AuditClaim, rows: Mapping[Path, Mapping[str, Any]]) -> ClaimFindings:

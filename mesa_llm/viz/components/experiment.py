@@ -12,7 +12,7 @@ from solara.core import component
 
 from mesa_llm.charts.chart import Chart
 from mesa_llm.charts.style import picture_of
-from mesa_llm.experiments.audits.findings import forest_chart
+from mesa_llm.experiments.audits.claim_findings import forest_chart
 from mesa_llm.text import counted, figure_text
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page

@@ -18,7 +18,8 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.audits.findings import FINDINGS, METHODS, PAGE, SHOWN_WORDS
+from mesa_llm.experiments.audits.claim_findings import SHOWN_WORDS
+from mesa_llm.experiments.audits.findings import FINDINGS, METHODS, PAGE
 from mesa_llm.experiments.audits.verdict import Change, Shown
 from mesa_llm.statistics import Estimate
 from mesa_llm.statistics import with_interval as interval_text

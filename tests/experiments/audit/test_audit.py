@@ -135,7 +135,7 @@ def test_the_report_says_what_was_not_audited_and_is_one_page(tmp_path: Path) ->
     assert found.coverage.startswith("1 of 13 dimensions audited: agent specification. Not audited: language model,")
     page = found.page()
     assert "persona as a table" in page
-    assert "two one-sided tests" in page
+    assert "two one-sided paired t-tests" in page
     assert "With 2 seeds, nothing can be judged; that takes at least 4." in page
     assert json.loads(json.dumps(found.to_json()))["claims"][0]["verdict"] in page
 
