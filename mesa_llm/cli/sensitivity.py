@@ -46,12 +46,12 @@ def analyse_sensitivity(
         int | None,
         typer.Option(
             min=1,
-            help="Number of base points of sobol, a power of 2 (64 by default), each run once and once more for each "
-            "parameter and another; or of trajectories of morris (10 by default), of one run more than parameters.",
+            help="Number of base points of sobol (64 by default), each with three runs more than parameters; or of "
+            "trajectories of morris (10 by default), each with two runs more than parameters.",
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Number of runs of each point, over which results are averaged.")
+        int, typer.Option(min=1, help="Number of runs of each point; with 1, indices contain the noise between seeds.")
     ] = 2,
     measure: Annotated[
         list[str] | None, typer.Option(help="Result to analyse; repeatable. By default all that are numbers.")
@@ -70,6 +70,9 @@ def analyse_sensitivity(
 ) -> None:
     """Measure how much of the variation of each result is due to each parameter: Sobol or Morris indices.
 
+    Beside them stand a dummy parameter, which does nothing, and the noise between seeds. Parameters are ranked only
+    where they stand out from both.
+
     To resume an analysis that was stopped, run the same command again.
     """
     kind = model_named(model).load()
@@ -78,10 +81,11 @@ def analyse_sensitivity(
     agents: dict[str, Any] = {"llm": llm_in(llm), "design": design_in(design)}
     if dry_run:
         spaces = ranges_of(kind, ranges)
-        different = sensitivity.different_settings(spaces, sensitivity.sample_points(spaces, chosen, points, rng))
-        some = different[:: max(1, len(different) // N_ESTIMATED)][:N_ESTIMATED]
+        planned = sensitivity.planned_runs(spaces, sensitivity.sample_points(spaces, chosen, points, rng), seeds, rng)
+        some = [point.parameters for point in planned[:: max(1, len(planned) // N_ESTIMATED)][:N_ESTIMATED]]
         arguments = {**fixed.of(kind), **options.of_logs, **options.access, **agents, "rng": rng}
-        print_cost_of_runs(model, kind, some, len(different) * seeds, n_steps, arguments, as_json=as_json)
+        n_runs = sum(len(point.seeds) for point in planned)
+        print_cost_of_runs(model, kind, some, n_runs, n_steps, arguments, as_json=as_json)
         return
     require_plot(plot)
     found = sensitivity.sensitivity(

@@ -46,8 +46,10 @@ def test_a_calibration_prints_what_it_found(tmp_path: Path, target: Path) -> Non
 def test_an_analysis_prints_and_draws_the_indices(tmp_path: Path) -> None:
     words = ["sensitivity", POT, "--vary", "n_agents=1:12", "--points", 4, "--seeds", 1, "--steps", 2]
     words += ["--workers", 1, "--plot", tmp_path / "bars.png", "--out", tmp_path / "out"]
-    (row,) = json.loads(run_command(*words, "--json").stdout)["indices"]
+    row, dummy, noise = json.loads(run_command(*words, "--json").stdout)["indices"]
     assert (row["measure"], row["parameter"]) == ("coins", "n_agents")
+    assert (dummy["kind"], noise["kind"]) == ("dummy", "noise")
+    assert 0 <= noise["ST"] < 0.5
     assert row["ST"] > 0.5
     assert "coins   n_agents" in run_command(*words).stdout
     assert (tmp_path / "bars.png").read_bytes()[:4] == b"\x89PNG"

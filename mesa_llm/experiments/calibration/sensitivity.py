@@ -1,42 +1,44 @@
 """Sensitivity analysis: how much of the variation of each result is due to each parameter.
 
     found = sensitivity(TownModel, {"gain": (0, 1), "level": (0, 20)}, folder="runs/sensitivity")
-    found.table            # one row per result and parameter: Sobol indices, with their intervals
+    found.table            # one row per result and parameter: Sobol indices with their intervals; the dummy; the noise
+    found.warnings         # what cannot be told, and which results have no ranking
     found.draw()           # with their intervals
 
-One sweep over a design of SALib (Iwanaga, Usher and Herman 2022). Each point is run with the same seeds, and results
-are averaged over them before the analysis. An analysis that is started again makes only the missing runs.
+Indices are of the mean over seeds, without the noise of the few that were run (`indices`). A dummy parameter, which
+only chooses the seeds, shows what chance alone does, and the noise between seeds stands beside it. Parameters are
+ranked only where they stand out. An analysis that is started again makes only the missing runs.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.charts.chart import Chart, ChartSeries
 from mesa_llm.charts.panels import Panels
 from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.calibration.indices import Indices, Method, morris_indices, sobol_indices
 from mesa_llm.experiments.calibration.ranges import Ends, ParameterRange, how_of_points, ranges_of, settings_of
-from mesa_llm.experiments.findings import Findings, Table, require_measure
+from mesa_llm.experiments.findings import Findings, Table, finite, require_measure
 from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.experiment import Experiment
 from mesa_llm.experiments.runs.run import LAST
 from mesa_llm.experiments.runs.sweep import Sweep, SweepPoint
 from mesa_llm.model.model import LLMModel
-from mesa_llm.statistics import COVERAGE, FloatArray
-from mesa_llm.text import counted, figure_text, suggestion
+from mesa_llm.statistics import Estimate, FloatArray, with_interval
+from mesa_llm.text import NOT_KNOWN, counted, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
-
-type Method = Literal["sobol", "morris"]
-"""Method of a sensitivity analysis."""
 
 N_POINTS: Mapping[str, int] = {"sobol": 64, "morris": 10}
 """Method → default number of base points (sobol) or trajectories (morris)."""
@@ -44,20 +46,28 @@ N_POINTS: Mapping[str, int] = {"sobol": 64, "morris": 10}
 N_SEEDS = 2
 """Default number of runs of each point."""
 
-N_RESAMPLES = 1_000
-"""Number of bootstrap samples of an interval."""
-
 N_LEVELS = 4
 """Number of values of a parameter in a design of Morris."""
 
+SEEDS_APART = 1_000_000
+"""Distance of the seeds of the first, second, … run of a point, so that more points or seeds keep the runs made."""
+
 INDICES: Mapping[str, tuple[str, ...]] = {"sobol": ("S1", "ST"), "morris": ("mu_star", "mu", "sigma")}
-"""Method → its indices, as SALib names them; those with an interval have its half width in a column `…_conf`."""
+"""Method → its indices. Each has a column, `…_low` and `…_high` for its 95 % interval, and `…_conf` for half of it."""
+
+RANKED_BY: Mapping[str, str] = {"sobol": "ST", "morris": "mu_star"}
+"""Method → the index that ranks parameters. Its column also holds the noise."""
+
+DUMMY, NOISE = "dummy", "noise between seeds"
+"""Names of the rows beside those of the parameters."""
 
 MEANINGS: Mapping[str, str] = {
-    "sobol": "S1: share of the variance of a result that is due to the parameter alone; ST: that together with its "
-    "interactions.",
-    "morris": "mu_star: mean size of the effect of a parameter on a result over its range; mu: mean effect; sigma: its "
-    "standard deviation, large where effects are not linear or interact.",
+    "sobol": "Shares of the variance of the mean of a result over seeds. S1: due to the parameter alone; ST: that "
+    f"together with its interactions. {DUMMY}: a parameter that only chooses the seeds; its indices are 0. {NOISE}: "
+    "share of the variance of single runs.",
+    "morris": "Effects over the range of a parameter, in the unit of the result, without noise. mu_star: mean size; "
+    f"mu: mean; sigma: standard deviation, large where effects are not linear or interact. {DUMMY}: a parameter that "
+    f"only chooses the seeds; its effects are 0. {NOISE}: standard deviation of the runs of one point.",
 }
 """Method → meaning of its indices."""
 
@@ -76,9 +86,13 @@ class Sensitivity(Findings):
     """Its method."""
 
     indices: pd.DataFrame = field(repr=False)
-    """One row per result and parameter: `measure`, `parameter`, and the indices, with the half widths of their 95 %
-    intervals.
+    """One row per result and parameter: `measure`, `parameter`, `kind` (parameter, dummy or noise), `rank` (missing for
+    what cannot be told from the dummy, and for all if there is no ranking), and the indices with their 95 % intervals.
+    Ranked parameters come first, the others in the order in which they were given.
     """
+
+    warnings: Mapping[str, Sequence[str]]
+    """Result → what cannot be told of it: sentences."""
 
     left_out: Mapping[str, str]
     """Result without indices → the reason."""
@@ -101,7 +115,7 @@ class Sensitivity(Findings):
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable types."""
         parts: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "indices"}
-        return {**parts, "indices": self.indices.to_dict("records")}
+        return {**parts, "indices": finite(self.indices.to_dict("records"))}
 
     @property
     def name(self) -> str:
@@ -115,8 +129,9 @@ class Sensitivity(Findings):
 
     @property
     def lead(self) -> list[str]:
-        """What is left out."""
-        return [f"{name} is left out: {reason}." for name, reason in self.left_out.items()]
+        """What cannot be told, and what is left out."""
+        left_out = [f"{name} is left out: {reason}." for name, reason in self.left_out.items()]
+        return [f"{name}: {one}" for name, several in self.warnings.items() for one in several] + left_out
 
     def parts(self) -> list[Table]:
         """Return the indices."""
@@ -128,14 +143,14 @@ class Sensitivity(Findings):
             }
             for row in cast("list[dict[str, Any]]", self.table.to_dict("records"))
         ]
-        return [Table("Indices", rows, f"{MEANINGS[self.method]} ±: half of the 95 % interval.")]
+        return [Table("Indices", rows, f"{MEANINGS[self.method]} In brackets: 95 % intervals.")]
 
     def charts(self) -> list[Panels]:
         """Return the indices with their 95 % intervals."""
         return [self.draw()]
 
     def compare(self, measure: str) -> pd.DataFrame:
-        """Return the indices of one result: a row for each parameter, with the half widths of their 95 % intervals.
+        """Return the indices of one result: a row for each parameter, the dummy and the noise, with 95 % intervals.
 
         Args:
             measure: Name of the result.
@@ -159,13 +174,15 @@ class Sensitivity(Findings):
         rows = self.compare(measure)
         series: list[ChartSeries] = []
         for name in INDICES[self.method]:
-            if f"{name}_conf" in rows:
-                values, halves = (rows[column].tolist() for column in (name, f"{name}_conf"))
-                ends = [value - half for value, half in zip(values, halves, strict=True)]
-                tops = [value + half for value, half in zip(values, halves, strict=True)]
-                series.append(ChartSeries(name=name, values=values, low=ends, high=tops, kind="point"))
+            values, low, high = (
+                [None if math.isnan(one) else one for one in rows[column].tolist()]
+                for column in (name, f"{name}_low", f"{name}_high")
+            )
+            if any(end is not None for end in low):
+                series.append(ChartSeries(name=name, values=values, low=low, high=high, kind="point"))
+        title = measure if any(rank > 0 for rank in rows["rank"].tolist()) else f"{measure}: no ranking"
         names = rows["parameter"].tolist()
-        return Chart(title=measure, series=series, names=names, is_horizontal=True, x="", y="index, 95 % interval")
+        return Chart(title=title, series=series, names=names, is_horizontal=True, x="", y="index, 95 % interval")
 
     def draw(self) -> Panels:
         """Draw the indices with their 95 % intervals, a panel for each result."""
@@ -174,8 +191,10 @@ class Sensitivity(Findings):
 
 
 def _index_text(row: Mapping[str, Any], name: str) -> str:
-    half = f" ± {figure_text(row[f'{name}_conf'])}" if f"{name}_conf" in row else ""
-    return figure_text(row[name]) + half
+    if math.isnan(row[name]):
+        return "" if row["kind"] == "noise" else NOT_KNOWN
+    low, high = (None if math.isnan(row[end]) else row[end] for end in (f"{name}_low", f"{name}_high"))
+    return with_interval(Estimate(row[name], low, high, 0))
 
 
 def sample_points(
@@ -186,11 +205,12 @@ def sample_points(
     Args:
         ranges: Ranges of the parameters.
         method: `sobol` or `morris`.
-        points: Number of base points, a power of 2, or of trajectories; None: 64 or 10.
+        points: Number of base points or of trajectories; None: 64 or 10.
         rng: Seed.
 
     Returns:
-        The points, between 0 and 1, shape `(points × (parameters + 2), parameters)`; for Morris, with `+ 1`.
+        The points, between 0 and 1, shape `(points, parameters + 3, parameters + 1)`; for Morris, with `+ 2` in place
+        of `+ 3`. The last column is the dummy.
 
     Raises:
         ConfigError: If the method or the number of points is invalid.
@@ -198,30 +218,47 @@ def sample_points(
     if method not in INDICES:
         raise ConfigError(f"method={method!r}: expected {' or '.join(INDICES)}")
     points = N_POINTS[method] if points is None else points
-    if points < 2 or (method == "sobol" and points & (points - 1)):
-        wanted = "a power of 2, such as 64" if method == "sobol" else "2 trajectories or more"
-        raise ConfigError(f"points={points}: {method} needs {wanted}")
-    from SALib.sample import morris, sobol
-
+    if points < 2:
+        raise ConfigError(f"points={points}: {method} needs 2 {'base points' if method == 'sobol' else 'trajectories'}")
+    n = len(ranges) + 1
     if method == "sobol":
-        return sobol.sample(_problem(ranges), points, calc_second_order=False, seed=rng)
-    return morris.sample(_problem(ranges), points, num_levels=N_LEVELS, seed=rng)
+        both = np.random.default_rng(rng).random((points, 2, n))
+        takes_second = np.vstack([np.zeros((1, n)), np.eye(n), np.ones((1, n))]).astype(bool)
+        return np.where(takes_second, both[:, 1:], both[:, :1])
+    from SALib.sample import morris
+
+    problem = {"num_vars": n, "names": [*(each.name for each in ranges), DUMMY], "bounds": [[0, 1]] * n}
+    drawn: FloatArray = morris.sample(problem, points, num_levels=N_LEVELS, seed=rng)
+    return drawn.reshape(points, n + 1, n)
 
 
-def different_settings(ranges: Sequence[ParameterRange], units: FloatArray) -> list[dict[str, Any]]:
-    """Return the parameters of a design, each combination once: those of whole numbers repeat.
+def planned_runs(
+    ranges: Sequence[ParameterRange], units: FloatArray, seeds: int = N_SEEDS, rng: int = 1
+) -> list[SweepPoint]:
+    """Return the runs of a design: each combination of parameters once, with all its seeds.
 
     Args:
         ranges: Ranges of the parameters.
-        units: The design, between 0 and 1, shape `(points, parameters)`.
+        units: The design, as of `sample_points`.
+        seeds: Number of runs of each point.
+        rng: First seed.
     """
-    by_values = {tuple(setting.values()): setting for setting in settings_of(ranges, units)}
-    return list(by_values.values())
+    by_values: dict[tuple[Any, ...], tuple[dict[str, Any], dict[int, None]]] = {}
+    for setting, own in zip(_settings(ranges, units), _seeds(units, seeds, rng).tolist(), strict=True):
+        by_values.setdefault(tuple(setting.values()), (setting, {}))[1].update(dict.fromkeys(own))
+    return [SweepPoint(setting, tuple(own)) for setting, own in by_values.values()]
 
 
-def _problem(ranges: Sequence[ParameterRange]) -> dict[str, Any]:
-    """Return the parameters as SALib takes them, between 0 and 1."""
-    return {"num_vars": len(ranges), "names": [each.name for each in ranges], "bounds": [[0, 1]] * len(ranges)}
+def _settings(ranges: Sequence[ParameterRange], units: FloatArray) -> list[dict[str, Any]]:
+    """Return the parameters of each point."""
+    return settings_of(ranges, units.reshape(-1, units.shape[2]))
+
+
+def _seeds(units: FloatArray, seeds: int, rng: int) -> NDArray[np.int_]:
+    """Return the seeds of each point, shape `(points, seeds)`: two sets in each block, one per value of the dummy."""
+    side = (units[:, :, -1] != units[:, :1, -1]).astype(int)
+    first = rng + 2 * np.arange(len(units))[:, None] + side
+    return first.reshape(-1, 1) + SEEDS_APART * np.arange(seeds)
 
 
 def sensitivity(
@@ -248,8 +285,8 @@ def sensitivity(
         ranges: Parameter → lowest and highest value, over which it varies uniformly.
         folder: Folder of the results, and of the runs. Runs already in it are not repeated.
         method: `sobol` for shares of the variance; `morris`, which needs fewer runs, for the sizes of effects.
-        points: Number of base points (sobol, a power of 2) or trajectories (morris); None: 64 or 10.
-        seeds: Number of runs of each point, with the same seeds at all points.
+        points: Number of base points (sobol) or trajectories (morris); None: 64 or 10.
+        seeds: Number of runs of each point. With 1, indices contain the noise between seeds.
         measures: Results to analyse; None: all that are numbers.
         rng: Seed of the design, and first seed of the runs.
         steps: Number of steps of each run; None to run until the model ends.
@@ -273,44 +310,47 @@ def sensitivity(
     units = sample_points(spaces, method, points, rng)
     if seeds < 1:
         raise ConfigError(f"seeds={seeds}: each point needs 1 run or more")
-    different = different_settings(spaces, units)
-    all_seeds = range(rng, rng + seeds)
+    planned = planned_runs(spaces, units, seeds, rng)
     with RunBar(settings.pop("progress", False)) as bar:
         runs = Experiment(Path(folder), settings, how_of_points(llm, design, fixed, on_run), bar)
-        done = runs.sweep("", model, [SweepPoint(setting, all_seeds) for setting in different], steps=steps)
-    columns, left_out = _results_of(done, measures, len(different), fixed or {}, spaces)
-    place_of = {tuple(setting.values()): place for place, setting in enumerate(different)}
-    places = [place_of[tuple(setting.values())] for setting in settings_of(spaces, units)]
-    rows = [
-        {"measure": name, **row}
-        for name, values in columns.items()
-        for row in _indices(spaces, method, units, values[places], rng)
-    ]
+        done = runs.sweep("", model, planned, steps=steps)
+    columns, left_out = _results_of(done, measures, fixed or {}, spaces)
+    keys = [(*point.parameters.values(), seed) for point in planned for seed in point.seeds]
+    place_of = {key: place for place, key in enumerate(keys)}
+    places = np.array(
+        [
+            [place_of[*setting.values(), seed] for seed in own]
+            for setting, own in zip(_settings(spaces, units), _seeds(units, seeds, rng).tolist(), strict=True)
+        ]
+    ).reshape(*units.shape[:2], seeds)
+    rows: list[dict[str, Any]] = []
+    warnings: dict[str, list[str]] = {}
+    for name, values in columns.items():
+        found = sobol_indices(values[places]) if method == "sobol" else morris_indices(values[places], units)
+        ranking = _ranking(found, method)
+        rows += [{"measure": name, **row} for row in _rows(found, method, [each.name for each in spaces], ranking)]
+        if told := _warnings(found, ranking, [each.name for each in spaces], seeds):
+            warnings[name] = told
     result = Sensitivity(
-        method, _frame(rows), left_out, len(different), done.n_runs, done.n_done, done.tokens, done.dollars
+        method, _frame(rows), warnings, left_out, len(planned), done.n_runs, done.n_done, done.tokens, done.dollars
     )
     _write(result, Path(folder))
     return result
 
 
 def _results_of(
-    done: Sweep,
-    measures: Sequence[str] | None,
-    n_points: int,
-    fixed: Mapping[str, Any],
-    ranges: Sequence[ParameterRange],
+    done: Sweep, measures: Sequence[str] | None, fixed: Mapping[str, Any], ranges: Sequence[ParameterRange]
 ) -> tuple[dict[str, FloatArray], dict[str, str]]:
-    """Average the results of each point over its seeds.
+    """Return the results that can be analysed.
 
     Args:
-        done: The runs, those of one point together.
+        done: The runs.
         measures: Names of the results; None: all.
-        n_points: Number of points.
         fixed: Parameters of all runs.
         ranges: Ranges of the parameters that vary.
 
     Returns:
-        Name of a result → its mean at each point; and name of a result that cannot be analysed → the reason.
+        Name of a result → its value in each run; and name of a result that cannot be analysed → the reason.
 
     Raises:
         ConfigError: If there is no result to analyse, or none of such a name.
@@ -327,52 +367,88 @@ def _results_of(
     for name in measures or names:
         cells: Any = pd.to_numeric(done.table[name].astype(object), errors="coerce")
         values: FloatArray = np.asarray(cells, np.float64)
-        means = values.reshape(n_points, -1).mean(axis=1)
         n_missing = int(np.isnan(values).sum())
         if n_missing == len(values):
             left_out[name] = "it is not a number"
         elif n_missing:
             left_out[name] = f"{counted(n_missing, 'run')} of {len(values)} lack it"
-        elif np.ptp(means) == 0:
+        elif np.ptp(values) == 0:
             left_out[name] = "it is the same in all points"
         else:
-            columns[name] = means
+            columns[name] = values
     if not columns:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ConfigError(f"there is no result to analyse{': ' if reasons else ''}{reasons}")
     return columns, left_out
 
 
-def _indices(
-    ranges: Sequence[ParameterRange], method: Method, units: FloatArray, values: FloatArray, rng: int
-) -> list[dict[str, Any]]:
-    """Compute the indices of one result, a row for each parameter.
+def _ranking(found: Indices, method: Method) -> list[int]:
+    """Return the parameters that stand out from the dummy, largest first; none where noise hides them."""
+    by = RANKED_BY[method]
+    *ours, dummy = [one[by] for one in found.parameters]
+    if found.has_too_few_seeds or dummy is None or dummy.high is None:
+        return []
+    values = {
+        place: one.value
+        for place, one in enumerate(ours)
+        if one is not None and one.low is not None and one.low > dummy.high
+    }
+    return sorted(values, key=lambda place: -values[place])
 
-    Args:
-        ranges: Ranges of the parameters.
-        method: `sobol` or `morris`.
-        units: The design, shape `(runs, parameters)`.
-        values: The result at each point, shape `(runs,)`.
-        rng: Seed of the bootstrap.
-    """
-    from SALib.analyze import morris, sobol
 
-    options: dict[str, Any] = {"num_resamples": N_RESAMPLES, "conf_level": COVERAGE, "seed": rng}
-    if method == "sobol":
-        found: Any = sobol.analyze(_problem(ranges), values, calc_second_order=False, **options)
-    else:
-        found = morris.analyze(_problem(ranges), units, values, num_levels=N_LEVELS, **options)
-    names = [column for name in INDICES[method] for column in (name, f"{name}_conf") if column in found]
-    return [
-        {"parameter": each.name} | {name: float(found[name][place]) for name in names}
-        for place, each in enumerate(ranges)
+def _warnings(found: Indices, ranking: Sequence[int], names: Sequence[str], seeds: int) -> list[str]:
+    """Say what indices cannot tell."""
+    told: list[str] = []
+    share = "" if found.noise is None else f" ({found.noise.value:.0%} of the variance of single runs)"
+    if found.has_too_few_seeds or (found.noise is not None and found.noise.value > 0.5):
+        told.append(f"noise between seeds{share} exceeds what the parameters explain.")
+    if seeds == 1 and found.deviation:
+        told.append("with one run at each point, indices contain the noise between seeds; take two or more.")
+    hidden = [name for place, name in enumerate(names) if place not in ranking]
+    if found.has_too_few_seeds:
+        needed = f"{found.seeds_needed:.0f} seeds or more" if math.isfinite(found.seeds_needed) else "more seeds"
+        told.append(f"no ranking: these runs cannot tell which parameter matters. Take {needed}.")
+    elif not ranking:
+        told.append(
+            f"no ranking: {', '.join(hidden)} cannot be told from a parameter that does nothing. Take more points."
+        )
+    elif hidden:
+        told.append(f"{', '.join(hidden)} cannot be told from a parameter that does nothing.")
+    return told
+
+
+def _rows(found: Indices, method: Method, names: Sequence[str], ranking: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the rows of one result: parameters that are ranked, the others, the dummy, and the noise."""
+    others = [place for place in range(len(names)) if place not in ranking]
+    rows = [
+        {"parameter": names[place], "kind": "parameter", "rank": rank, **_cells(found.parameters[place], method)}
+        for place, rank in [
+            *((place, 1 + rank) for rank, place in enumerate(ranking)),
+            *((one, None) for one in others),
+        ]
     ]
+    rows.append({"parameter": DUMMY, "kind": "dummy", "rank": None, **_cells(found.parameters[-1], method)})
+    noise = found.noise if method == "sobol" else Estimate(found.deviation, None, None, 0)
+    rows.append({"parameter": NOISE, "kind": "noise", "rank": None, **_cells({RANKED_BY[method]: noise}, method)})
+    return rows
+
+
+def _cells(estimates: Mapping[str, Estimate | None], method: Method) -> dict[str, float]:
+    """Return indices with the ends and half widths of their intervals; NaN where there is none."""
+    cells: dict[str, float] = {}
+    for name in INDICES[method]:
+        one = estimates.get(name)
+        low, high = (None, None) if one is None else (one.low, one.high)
+        ends = (math.nan, math.nan) if low is None or high is None else (low, high)
+        value = math.nan if one is None else one.value
+        cells |= {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1], f"{name}_conf": (ends[1] - ends[0]) / 2}
+    return cells
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"rank": float})
 
 
 def _write(result: Sensitivity, folder: Path) -> None:
