@@ -15,6 +15,7 @@ from mesa_llm.cli.run import recording_of
 from mesa_llm.experiments.distillation.runs import distill
 from mesa_llm.llm.surrogate.file import Fitted, HeldOut, PartScore, Surrogate
 from mesa_llm.llm.surrogate.parts import CategoryFact, Fact
+from mesa_llm.statistics import Estimate, with_interval
 from mesa_llm.text import counted
 
 
@@ -43,6 +44,8 @@ def distill_runs(
     surrogate.write(out)
     if as_json:
         figures = surrogate.model_dump(mode="json", include={"of", "recordings", "held_out"})
+        if surrogate.held_out is not None:
+            figures["held_out"]["is_same_run"] = surrogate.held_out.is_same_run
         say(json.dumps({"file": str(out), **figures}))
     else:
         for line in _lines(surrogate):
@@ -88,10 +91,11 @@ def _prose(fitted: Fitted) -> list[str]:
 
 def _table(held_out: HeldOut) -> Iterator[str]:
     yield (
-        f"\nHeld out by {held_out.by}, in {counted(held_out.n_folds, 'part')}: "
+        f"\nHeld out by {held_out.description}, in {counted(held_out.n_folds, 'part')}: "
         f"{counted(held_out.n, 'decision')}, of which {held_out.n_outside} outside of what was fitted to the others."
     )
-    yield "Mean loss of the rest, lower is better: log loss in nats, or CRPS in the unit of the number."
+    where = " in the same run, not in a new one" if held_out.is_same_run else ""
+    yield f"Mean loss of the rest{where}, lower is better: log loss in nats, or CRPS in the unit of the number."
     heading = ("", "n", "surrogate", "chance", "frequencies", "rule twin", "hits", "expected hits", "hits of the twin")
     rows = [heading, *map(_cells, held_out.scores)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(heading))]
@@ -102,11 +106,12 @@ def _table(held_out: HeldOut) -> Iterator[str]:
 
 def _cells(score: PartScore) -> tuple[str, ...]:
     name = f"{score.label}: {score.part.removeprefix('.')}" if score.label else score.part.removeprefix(".")
-    losses = (score.surrogate, score.chance, score.frequencies, score.rule)
+    losses = (score.chance, score.frequencies, score.rule)
     shares = (score.accuracy, score.confidence, score.rule_accuracy)
     return (
         f"{name} ({score.measure})",
         str(score.n),
+        with_interval(Estimate(score.surrogate, score.low, score.high, score.n_runs, "runs")),
         *("" if loss is None else f"{loss:.3f}" for loss in losses),
         *("" if share is None else f"{share:.0%}" for share in shares),
     )

@@ -66,8 +66,8 @@ def generous(request: Any) -> ToolCall:
     return ToolCall("give", {"coins": coins // 2, "to": poorest}) if gives else ToolCall("do_nothing")
 
 
-def run(steps: int, **options: Any) -> BazaarModel:
-    model = BazaarModel(rng=1, **options)
+def run(steps: int, rng: int = 1, **options: Any) -> BazaarModel:
+    model = BazaarModel(rng=rng, **options)
     model.run_for(steps)
     model.close()
     return model
@@ -98,6 +98,38 @@ def test_a_mind_of_known_behaviour_is_recovered(file: Path) -> None:
     assert deed.accuracy > 0.9 > deed.rule_accuracy
     assert person.surrogate < 0.5 * person.chance
     assert coins.surrogate < 0.5 * coins.frequencies < coins.chance
+
+
+def recorded(folder: Path, n: int, **options: Any) -> list[Path]:
+    """Record runs of the generous mind, with seeds of their own."""
+    files = [folder / f"{rng}.sqlite" for rng in range(1, n + 1)]
+    for rng, file in enumerate(files, start=1):
+        most = options.get("most", (20,) * n)[rng - 1]
+        run(3, rng=rng, llm=ScriptedLLM(generous, name="generous"), log=file, most=most)
+    return files
+
+
+@pytest.mark.parametrize(("n", "has_interval"), [(2, False), (5, True)])
+def test_runs_are_held_out_where_there_are_several_with_an_interval_from_four(
+    tmp_path: Path, n: int, has_interval: bool
+) -> None:
+    held_out: Any = distill(recorded(tmp_path, n)).held_out
+    assert (held_out.by, held_out.n_folds, held_out.n_runs) == ("runs", n, n)
+    assert not held_out.is_same_run
+    (deed,) = [score for score in held_out.scores if score.part == "action"]
+    assert (deed.low is not None) == has_interval
+    if has_interval:
+        assert deed.low < deed.surrogate < deed.high < deed.chance
+
+
+def test_one_run_or_runs_that_tell_nothing_of_each_other_are_said_to_be_the_same_run(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    alone: Any = distill(recorded(tmp_path / "one", 1)).held_out
+    apart: Any = distill(recorded(tmp_path, 2, most=(9, 900))).held_out  # hardly any of the second is within the first
+    for held_out, description in ((alone, "agents of the same run"), (apart, "agents of the same runs")):
+        assert held_out.is_same_run
+        assert held_out.description == description
+        assert all(score.low is None for score in held_out.scores)
 
 
 def test_a_surrogate_repeats_itself_and_every_decision_names_it(file: Path, tmp_path: Path) -> None:

@@ -349,6 +349,14 @@ def folds_of(rows: Sequence[RecordedChoice], nfolds_of: int = N_FOLDS) -> tuple[
     return "agents" if has_agents else "steps", [part[key] for key in keys]
 
 
+def run_folds_of(rows: Sequence[RecordedChoice]) -> list[int]:
+    """Divide decisions into parts of whole runs, at most `N_FOLDS`."""
+    runs = sorted({row.run for row in rows})
+    random.Random(1).shuffle(runs)
+    part = {run: index % N_FOLDS for index, run in enumerate(runs)}
+    return [part[row.run] for row in rows]
+
+
 def crps(drawn: Sequence[float], value: float) -> float:
     """Return the continuous ranked probability score of equally likely numbers, in their unit.
 

@@ -6,13 +6,21 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import OutsideSurrogate
-from mesa_llm.experiments.distillation.fitting import FLOOR, Sample, crps, fitted_to, folds_of, quantiles
+from mesa_llm.experiments.distillation.fitting import (
+    FLOOR,
+    Sample,
+    crps,
+    fitted_to,
+    folds_of,
+    quantiles,
+    run_folds_of,
+)
 from mesa_llm.experiments.distillation.recorded import RecordedChoice
 from mesa_llm.llm.schema.flat import Schema
 from mesa_llm.llm.schema.ranges import number_range
@@ -24,15 +32,38 @@ from mesa_llm.llm.surrogate.parts import (
     listed,
     plain_part,
 )
+from mesa_llm.statistics import ratio_estimate
+
+MAX_OUTSIDE = 0.25
+"""Maximum share of decisions outside of what other runs hold, as each has its own persona: with more, agents of the
+same runs are held out.
+"""
 
 
 def held_out_by(by_label: Mapping[str, Sequence[RecordedChoice]], without: Collection[str]) -> HeldOut | None:
-    """Predict each decision by a model fitted to the others; None if all are of one step."""
+    """Predict each decision by a model fitted to the others; None if all are of one step.
+
+    Runs are held out where there are several, and others hold what is needed to predict them.
+    """
     rows = [row for label in sorted(by_label) for row in by_label[label]]
+    runs = run_folds_of(rows)
+    if len(set(runs)) > 1:
+        found = _held_out(by_label, without, "runs", rows, runs)
+        if found.n_outside <= MAX_OUTSIDE * found.n:
+            return found
     by, folds = folds_of(rows)
-    if len(set(folds)) < 2:
-        return None
-    losses: dict[tuple[str, str], list[_Loss]] = {}
+    return _held_out(by_label, without, by, rows, folds) if len(set(folds)) > 1 else None
+
+
+def _held_out(
+    by_label: Mapping[str, Sequence[RecordedChoice]],
+    without: Collection[str],
+    by: Literal["runs", "agents", "steps"],
+    rows: Sequence[RecordedChoice],
+    folds: Sequence[int],
+) -> HeldOut:
+    """Predict the decisions of each part by a model fitted to the other parts."""
+    losses: dict[tuple[str, str], list[tuple[int, _Loss]]] = {}
     n_outside = 0
     for fold in sorted(set(folds)):
         for label in sorted(by_label):
@@ -49,9 +80,10 @@ def held_out_by(by_label: Mapping[str, Sequence[RecordedChoice]], without: Colle
                     n_outside += 1
                     continue
                 for part, loss in scored:
-                    losses.setdefault((label, part), []).append(loss)
-    scores = [_score(label, part, several) for (label, part), several in losses.items()]
-    return HeldOut(by=by, n_folds=len(set(folds)), n=len(rows), n_outside=n_outside, scores=scores)
+                    losses.setdefault((label, part), []).append((row.run, loss))
+    scores = [_score(label, part, several, by) for (label, part), several in losses.items()]
+    n_runs = len({row.run for row in rows})
+    return HeldOut(by=by, n_folds=len(set(folds)), n=len(rows), n_runs=n_runs, n_outside=n_outside, scores=scores)
 
 
 @dataclass(frozen=True)
@@ -164,7 +196,9 @@ def _log_loss(share: float) -> float:
     return -math.log(max(share, FLOOR))
 
 
-def _score(label: str, part: str, losses: Sequence[_Loss]) -> PartScore:
+def _score(label: str, part: str, by_run: Sequence[tuple[int, _Loss]], by: str) -> PartScore:
+    losses = [loss for _, loss in by_run]
+    low, high = _interval(by_run) if by == "runs" else (None, None)
     rules = [loss.rule for loss in losses if loss.rule is not None]
     twins = [loss.is_twin for loss in losses if loss.is_twin is not None]
     is_number = losses[0].is_number
@@ -173,7 +207,10 @@ def _score(label: str, part: str, losses: Sequence[_Loss]) -> PartScore:
         part=part,
         measure="CRPS" if is_number else "log loss",
         n=len(losses),
+        n_runs=len({run for run, _ in by_run}),
         surrogate=_mean([loss.surrogate for loss in losses]),
+        low=low,
+        high=high,
         chance=_mean([loss.chance for loss in losses]),
         frequencies=_mean([loss.frequencies for loss in losses]),
         rule=_mean(rules) if len(rules) == len(losses) else None,
@@ -181,6 +218,17 @@ def _score(label: str, part: str, losses: Sequence[_Loss]) -> PartScore:
         rule_accuracy=None if is_number or not twins else _mean(twins),
         confidence=None if is_number else _mean([loss.confidence for loss in losses]),
     )
+
+
+def _interval(by_run: Sequence[tuple[int, _Loss]]) -> tuple[float | None, float | None]:
+    """Return the interval of the mean loss of a decision, over runs; it ends at 0."""
+    sums: dict[int, list[float]] = {}
+    for run, loss in by_run:
+        sums.setdefault(run, []).append(loss.surrogate)
+    found = ratio_estimate([math.fsum(one) for one in sums.values()], [float(len(one)) for one in sums.values()])
+    if found.low is None or found.high is None:
+        return None, None
+    return round(max(found.low, 0.0), 4), round(found.high, 4)
 
 
 def _mean(values: Sequence[float]) -> float:

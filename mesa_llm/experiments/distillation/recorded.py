@@ -58,6 +58,11 @@ class RecordedChoice:
     twin: tuple[str, Mapping[str, Any]] | None = None
     """Action and arguments of the rule twin; None: it did nothing, failed, or there is none."""
 
+    @property
+    def run(self) -> int:
+        """Index of the run."""
+        return self.group[0]
+
 
 @dataclass
 class RecordedChoices:

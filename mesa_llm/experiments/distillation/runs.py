@@ -30,9 +30,11 @@ def distill(
 ) -> Surrogate:
     """Fit a choice model to the decisions of recorded runs.
 
-    Every decision is held out once, with all others of its agent (or, with fewer than `N_FOLDS` agents, of its step),
-    and predicted by a model that was fitted to the rest; `Surrogate.held_out` holds how well. The model that is
-    returned is fitted to all decisions.
+    Every decision is held out once, with all others of its run, and predicted by a model that was fitted to the other
+    runs; `Surrogate.held_out` holds how well, with an interval over runs from four on. Of a single run, or where each
+    run holds what no other does (a persona of its own), it is held out with all others of its agent (with fewer than
+    `N_FOLDS` agents, of its step): how well new runs are predicted is then not known. The model that is returned is
+    fitted to all decisions.
 
     Args:
         recordings: Run logs, or names of recorded runs (`boltzmann_wealth/coins`); they are replayed offline, which

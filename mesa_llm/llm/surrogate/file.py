@@ -145,7 +145,18 @@ class PartScore(FilePart):
     n: int
     """Number of held-out decisions that were scored."""
 
+    n_runs: int = 1
+    """Number of runs that these are of."""
+
     surrogate: float
+    low: float | None = None
+    """Lower end of the 95 % interval of the surrogate's loss, over runs that were held out; None below four, or where
+    decisions were held out within runs.
+    """
+
+    high: float | None = None
+    """Upper end."""
+
     chance: float
     """Of all values that were offered being equally likely."""
 
@@ -168,8 +179,10 @@ class PartScore(FilePart):
 class HeldOut(FilePart):
     """How decisions were held out, and what came of it."""
 
-    by: Literal["agents", "steps"]
-    """What was held out as a whole, so that no decision is near one that was fitted."""
+    by: Literal["runs", "agents", "steps"]
+    """What was held out as a whole. Agents and steps are of the runs that were fitted, too: agents of one run share its
+    world, so that their losses are smaller than those in a new run.
+    """
 
     n_folds: int
     """Number of parts, each held out once."""
@@ -177,10 +190,23 @@ class HeldOut(FilePart):
     n: int
     """Number of decisions."""
 
+    n_runs: int = 1
+    """Number of runs that they are of."""
+
     n_outside: int
     """Number of held-out decisions outside of what was fitted to the others; these are not scored."""
 
     scores: list[PartScore]
+
+    @property
+    def is_same_run(self) -> bool:
+        """Whether losses are of runs that were also fitted, and say nothing of new ones."""
+        return self.by != "runs"
+
+    @property
+    def description(self) -> str:
+        """What was held out."""
+        return self.by if self.by == "runs" else f"{self.by} of the same run{'' if self.n_runs == 1 else 's'}"
 
 
 class Surrogate(FilePart):
