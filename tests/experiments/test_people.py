@@ -262,3 +262,19 @@ def test_units_and_labels_are_taken_off_where_the_other_side_has_numbers() -> No
 def test_marks_of_missing_answers_are_missing_unless_the_simulation_answers_so() -> None:
     assert compare_with(long(vote=["yes", "NA", "None"]), long(vote=["yes"])).row("vote").n_people == 1
     assert compare_with(long(vote=["yes", "NA", "None"]), long(vote=["none"])).row("vote").n_people == 2
+
+
+def test_what_one_agent_says_with_several_seeds_is_one_respondent() -> None:
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame({"mood": rng.normal(0, 1, 60)})
+    once = pd.DataFrame({"agent": range(20), "mood": rng.normal(0, 1, 20)})
+    alone, repeated = (compare_with(people, table).row("mood") for table in (once, pd.concat([once] * 5)))
+    for row in (alone, repeated):
+        assert row.mean is not None
+        assert row.spread is not None
+        assert (row.mean.n, row.mean.unit, row.spread.n, row.spread.unit) == (20, "agents", 20, "agents")
+        assert row.spread.low is not None
+        assert row.spread.high is not None
+    assert repeated.ceiling == alone.ceiling
+    spreads: list[Any] = [row.spread for row in (alone, repeated)]
+    assert spreads[1].high / spreads[1].low == pytest.approx(spreads[0].high / spreads[0].low, rel=0.05)

@@ -265,7 +265,8 @@ LEGEND = (
     "distance: Wasserstein-1 of numbers (in brackets: in standard deviations of people), total variation of choices. "
     "split-half: distance of random parts of the people from each other, as a mean and as what 95 % stay below, scaled "
     "to the sizes that are compared; within: whether the source is as close to people as that. spread: simulated "
-    "variance (choices: Gini–Simpson index) divided by people's; below 1, simulated answers are too alike."
+    "variance (choices: Gini–Simpson index) divided by people's; below 1, simulated answers are too alike. Intervals "
+    "and split-half count agents: what one agent says with several seeds is one respondent."
 )
 """What the columns of a text mean."""
 
@@ -526,7 +527,7 @@ class _Asked:
 
     def _row(self, source: str, ours: pd.DataFrame, theirs: pd.DataFrame, group: str) -> AnswerComparison:
         given, people = _given(ours), _given(theirs)
-        figures = self._figures(given, people) if given and people else _NO_FIGURES
+        figures = self._figures(given, people, _agents_of(ours)) if given and people else _NO_FIGURES
         means: dict[str, Any] = {"mean": None, "people_mean": None, "shares": {}, "people_shares": {}}
         if self.kind == "number":
             numbers = (as_numbers(given, self.question), as_numbers(people, self.question))
@@ -546,11 +547,11 @@ class _Asked:
             **figures,
         )
 
-    def _figures(self, given: Sequence[Any], people: Sequence[Any]) -> dict[str, Any]:
+    def _figures(self, given: Sequence[Any], people: Sequence[Any], agents: Sequence[str] | None) -> dict[str, Any]:
         theirs, ours = self._coded(people, given)
         distance = distance_between(ours, theirs, self.kind)
-        figures = _NO_FIGURES | {"distance": distance, "spread": spread_ratio(ours, theirs, self.kind)}
-        figures["ceiling"] = split_half(theirs, len(ours), self.kind)
+        figures = _NO_FIGURES | {"distance": distance, "spread": spread_ratio(ours, theirs, self.kind, agents)}
+        figures["ceiling"] = split_half(theirs, len(ours if agents is None else set(agents)), self.kind)
         if self.kind == "number":
             deviation = float(theirs.std(ddof=1)) if len(theirs) > 1 else 0.0
             figures |= {"distance_sd": distance / deviation if deviation else None}
@@ -631,11 +632,18 @@ def _given(rows: pd.DataFrame) -> list[Any]:
 
 def _mean_over_agents(rows: pd.DataFrame, numbers: Sequence[float]) -> Estimate | None:
     """Average answers over agents: those that one agent gave with several seeds are no further respondents."""
-    if AGENT not in rows.columns:
+    agents = _agents_of(rows)
+    if agents is None:
         return mean_estimate(numbers, "answers")
-    cells = [agent for agent, answer in zip(rows[AGENT], rows[ANSWER], strict=True) if answer is not None]
-    agents = [at if is_missing(agent) else _group(agent) for at, agent in enumerate(cells)]
     return mean_estimate(cluster_means(numbers, agents), "agents")
+
+
+def _agents_of(rows: pd.DataFrame) -> list[str] | None:
+    """Return who gave each answer that is not missing; None if the table does not name agents."""
+    if AGENT not in rows.columns:
+        return None
+    cells = [agent for agent, answer in zip(rows[AGENT], rows[ANSWER], strict=True) if answer is not None]
+    return [f"row {at}" if is_missing(agent) else f"agent {_group(agent)}" for at, agent in enumerate(cells)]
 
 
 def _members(rows: pd.DataFrame, of: Sequence[Any] | None) -> pd.DataFrame:

@@ -91,13 +91,22 @@ def spread_of(sample: NDArray[Any], kind: Kind) -> float | None:
     return float(1 - (counts * (counts - 1)).sum() / (n * (n - 1)))
 
 
-def spread_ratio(simulated: NDArray[Any], people: NDArray[Any], kind: Kind) -> Estimate | None:
+def spread_ratio(
+    simulated: NDArray[Any], people: NDArray[Any], kind: Kind, agents: Sequence[str] | None = None
+) -> Estimate | None:
     """Divide the spread of simulated answers by that of people's, with the interval of a jackknife on log scale.
 
+    Args:
+        simulated: Simulated numbers, or numbered choices.
+        people: People's.
+        kind: As for `spread_of`.
+        agents: Who gave each simulated answer: what one agent says with several seeds is left out together. None:
+            each answer is somebody else's.
+
     Returns:
-        The ratio, below 1 where simulated answers are too alike; its n counts simulated answers. None with fewer than
-        two answers on either side, or where people all answer alike. It has no interval below `MIN_RUNS` answers on
-        either side, or where all but one answer alike.
+        The ratio, below 1 where simulated answers are too alike; its n counts agents. None with fewer than two answers
+        on either side, or where people all answer alike. It has no interval below `MIN_RUNS` agents or people, or where
+        all but one answer alike.
 
     Source:
         Miller (1968), Jackknifing variances, Annals of Mathematical Statistics 39(2).
@@ -105,9 +114,16 @@ def spread_ratio(simulated: NDArray[Any], people: NDArray[Any], kind: Kind) -> E
     ours, theirs = spread_of(simulated, kind), spread_of(people, kind)
     if ours is None or not theirs:
         return None
-    n = min(len(simulated), len(people))
-    ratio = Estimate(ours / theirs, None, None, len(simulated), "answers")
-    logs = [_log_spreads_without(sample, kind) for sample in (simulated, people)]
+    groups = None if agents is None or len(set(agents)) == len(simulated) else np.unique(agents, return_inverse=True)[1]
+    n_agents = len(simulated) if groups is None else int(groups.max()) + 1
+    ratio = Estimate(ours / theirs, None, None, n_agents, "answers" if agents is None else "agents")
+    own = (
+        _log_spreads_without(simulated, kind)
+        if groups is None
+        else _log_spreads_without_groups(simulated, kind, groups)
+    )
+    logs = [own, _log_spreads_without(people, kind)]
+    n = min(n_agents, len(people))
     if n < MIN_RUNS or not ours or not all(np.isfinite(one).all() for one in logs):
         return ratio
     squares = [(len(one) - 1) ** 2 / len(one) * float(one.var(ddof=1)) for one in logs]
@@ -135,6 +151,13 @@ def _log_spreads_without(sample: NDArray[Any], kind: Kind) -> FloatArray:
         return np.log(np.maximum(spreads, 0.0))
 
 
+def _log_spreads_without_groups(sample: NDArray[Any], kind: Kind, groups: NDArray[np.intp]) -> FloatArray:
+    """Return the logarithm of the spread without each group of answers in turn, shape `(groups,)`; −∞ for no spread."""
+    spreads = [spread_of(sample[groups != one], kind) or 0.0 for one in range(int(groups.max()) + 1)]
+    with np.errstate(divide="ignore"):
+        return np.log(np.array(spreads))
+
+
 def split_half(people: NDArray[Any], n_simulated: int, kind: Kind, rng: int = SEED) -> SplitHalf | None:
     """Split people at random, many times, and measure how far the two parts are apart.
 
@@ -143,7 +166,7 @@ def split_half(people: NDArray[Any], n_simulated: int, kind: Kind, rng: int = SE
 
     Args:
         people: Numbers, or numbered choices.
-        n_simulated: Number of simulated answers.
+        n_simulated: Number of simulated answers, or of the agents that gave them, if fewer.
         kind: As for `distance_between`.
         rng: Seed of the splits.
 
