@@ -61,6 +61,12 @@ def test_a_sweep_is_one_row_a_run_and_each_has_its_log(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv").filter(COUNTED), table.filter(COUNTED))
 
 
+def test_a_kind_of_fault_that_did_not_occur_has_its_denominator_in_a_row(tmp_path: Path) -> None:
+    done = sweep(PotModel, seeds=2, steps=2, workers=1, llm="random", folder=tmp_path)
+    for row in done.table.to_dict("records"):
+        assert json.loads(row["quality"])["failed"] == [0, row["decisions"]]
+
+
 def test_mixtures_of_language_models_are_compared_like_single_ones(tmp_path: Path) -> None:
     words = ["sweep", "stock_agent", "--llm", "rule;1/2=random,2/2=rule", "--seeds", "1", "--steps", "4"]
     words += ["--set", "n_agents=4", "--out", str(tmp_path), "--workers", "1", "--json"]

@@ -223,7 +223,7 @@ class Run(Job[Row]):
                         error = fault
                     results = {**self.results_of(model), **{one.statistic.name: one.value(model) for one in subgroups}}
                     is_read = isinstance(model.runlog, LightLog) and model.runlog.was_read
-                    figures = _marked(results, row) | counts_of(model, has_zeros=bool(self.name))
+                    figures = _marked(results, row) | counts_of(model)
                     figures |= {"series": series_of(model, self.series)} if self.series else {}
                     if error is None and not is_light:
                         model.runlog.note(ROW, _row_digest(row | figures, model.runlog))
@@ -323,19 +323,20 @@ def _marked(results: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any
     return {f"{name}{MARK}" if name in row else name: value for name, value in results.items()}
 
 
-def counts_of(model: LLMModel, *, has_zeros: bool = True) -> dict[str, Any]:
-    """Return how far a run has come, and the cost of all its calls.
+def counts_of(model: LLMModel) -> dict[str, Any]:
+    """Return how far a run has come, the cost of all its calls, and its data quality.
+
+    Kinds that did not occur are part of it: totals over runs count all decisions of these.
 
     Args:
         model: A model that has run.
-        has_zeros: Whether its data quality has the kinds that did not occur.
     """
     return {
         "steps": int(model.time),
         "ended": not model.running,
         "decisions": model.engine.decisions,
         "failures": model.usage.failures,
-        "quality": json.dumps({name: rate for name, rate in model.data_quality().items() if rate.n or has_zeros}),
+        "quality": json.dumps(model.data_quality()),
         **_costs(model.runlog),
         "digest": model.runlog.digest,
         "tokens_now": model.usage.tokens,
