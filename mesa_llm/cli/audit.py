@@ -29,21 +29,25 @@ from mesa_llm.engine.options import RunOptions
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits import (
     AuditClaim,
+    AuditSetup,
     audit_setup,
     check_seal,
-    estimate_audit,
     level_of,
     read_claims,
     recorded_audit,
     run_setup,
     seal_claims,
 )
+from mesa_llm.experiments.audits.audit import estimate_seed
 from mesa_llm.experiments.audits.dimensions import Setting
 from mesa_llm.experiments.audits.findings import METHODS, PAGE
+from mesa_llm.experiments.audits.looks import MAX_SEEDS, look_numbers, power_text
 from mesa_llm.experiments.audits.seal import FILE as SEAL_FILE
 from mesa_llm.experiments.audits.wording import write_rewordings
+from mesa_llm.model.cost_estimate import Cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.runlog.comparison import not_checked
+from mesa_llm.statistics import MIN_RUNS
 
 NEEDS_LOGS = {
     "light": "what agents saw and said is read from the run logs",
@@ -71,7 +75,14 @@ def audit_claims(
         typer.Option("--recorded", help="Judge the recorded audit that comes with the model again, asking nothing."),
     ] = False,
     llm: Llm = "rule",
-    seeds: Annotated[int, typer.Option(min=2, help="Number of runs of each condition, with consecutive seeds.")] = 10,
+    fixed_design: Annotated[
+        int | None,
+        typer.Option("--fixed", min=2, help="Number of seeds of a fixed design; by default, it looks at 10, 15, … 80."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=2, help="The same as --fixed.")] = None,
+    max_seeds: Annotated[
+        int | None, typer.Option(min=MIN_RUNS, help=f"Number of seeds at the last look; by default {MAX_SEEDS}.")
+    ] = None,
     rng: FirstSeed = 1,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of each run; by default until the model ends.")
@@ -116,6 +127,8 @@ def audit_claims(
             raise ConfigError("--seal seals claims before the first run; it goes with --claims or --measure, and --out")
         _seal(_claims(kind, claims, measure or [], smallest_effect), out, as_json=as_json)
         return
+    if fixed_design is not None and seeds is not None:
+        raise ConfigError("--fixed and --seeds are the same; give one of them")
     if recorded:
         if claims or measure or dimensions or rewrite or fixed != Parameters() or chosen or llm != "rule":
             raise ConfigError("--recorded judges what was recorded; it goes with --out and --json alone")
@@ -123,6 +136,7 @@ def audit_claims(
     else:
         found = _claims(kind, claims, measure or [], smallest_effect)
         parameters, wordings = fixed.of(kind), list[Path]()
+        looks, n_seeds = _looks(fixed_design or seeds, max_seeds)
         if rewrite is not None and not dry_run:
             settings = [one.over(Setting(parameters)) for claim in found for one in claim.between]
             wordings = write_rewordings(kind, settings, rewrite, out / "rewordings", **options.access)
@@ -135,7 +149,8 @@ def audit_claims(
             found,
             folder=out,
             llm=_names(llm),
-            seeds=range(rng, rng + seeds),
+            seeds=range(rng, rng + n_seeds),
+            looks=looks,
             steps=steps,
             parameters=parameters,
             design=None if chosen is None else chosen.to_json(),
@@ -146,10 +161,7 @@ def audit_claims(
             people=people,
         )
     if dry_run:
-        cost, unpriced = estimate_audit(setup, **options.access)
-        print_cost_of_seeds(
-            cost, unpriced, llm=setup.llm, n_seeds=len(setup.seeds), is_batch=options.batch, as_json=as_json
-        )
+        _print_estimate(setup, options, as_json=as_json)
         return
     how: dict[str, Any] = {"on": on, "workers": workers, "progress": False if as_json else None}
     verdicts = run_setup(setup, awareness=not no_awareness, **how, **options.access)
@@ -167,6 +179,36 @@ def _seal(claims: Sequence[AuditClaim], out: Path, *, as_json: bool) -> None:
     seal_claims(claims, out)
     check = check_seal(claims, out)
     say(json.dumps(check.to_json()) if as_json else f"{check.text}\nSeal: {out / SEAL_FILE}")
+
+
+def _looks(n_fixed: int | None, max_seeds: int | None) -> tuple[tuple[int, ...] | None, int]:
+    """Return the numbers of seeds at which to look, or None for a fixed design, and the number of all seeds.
+
+    Raises:
+        ConfigError: If a fixed design is to have looks.
+    """
+    if n_fixed is None:
+        numbers = look_numbers(max_seeds or MAX_SEEDS)
+        return numbers, numbers[-1]
+    if max_seeds is not None:
+        raise ConfigError("--max-seeds bounds the looks, of which a fixed design (--fixed, --seeds) has only one")
+    return None, n_fixed
+
+
+def _print_estimate(setup: AuditSetup, options: RunOptions, *, as_json: bool) -> None:
+    """Print what an audit would cost, at its first look and if it takes all, and what it would find."""
+    one, unpriced = estimate_seed(setup, **options.access)
+    first, last = (sum([one] * look.n_seeds, Cost()) for look in (setup.looks[0], setup.looks[-1]))
+    print_cost_of_seeds(
+        last,
+        unpriced,
+        llm=setup.llm,
+        n_seeds=len(setup.seeds),
+        is_batch=options.batch,
+        as_json=as_json,
+        fewest=(setup.looks[0].n_seeds, first) if len(setup.looks) > 1 else None,
+        power=power_text(setup.looks, len(setup.claims) * len(setup.plan.perturbations)),
+    )
 
 
 def _names(llm: str) -> list[str]:

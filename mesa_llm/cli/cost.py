@@ -63,7 +63,15 @@ def print_estimate(
 
 
 def print_cost_of_seeds(
-    cost: Cost, unpriced: Sequence[str], *, llm: object, n_seeds: int, is_batch: bool, as_json: bool
+    cost: Cost,
+    unpriced: Sequence[str],
+    *,
+    llm: object,
+    n_seeds: int,
+    is_batch: bool,
+    as_json: bool,
+    fewest: tuple[int, Cost] | None = None,
+    power: str = "",
 ) -> None:
     """Print what the runs of several seeds would cost, of which those of one were estimated.
 
@@ -74,18 +82,33 @@ def print_cost_of_seeds(
         n_seeds: Number of seeds.
         is_batch: Whether requests are sent in batches.
         as_json: Whether to print one line of JSON, and nothing else.
+        fewest: Number of seeds with which it may end, and their cost; None: it takes all.
+        power: What so many seeds find; empty: not known.
     """
     note = f"{caveat(is_batch, RANDOM_CAVEAT)} {OF_ONE_SEED}"
     if as_json:
-        say(json.dumps({"total": asdict(cost), "note": note}))
-    elif not cost.requests:
+        first = {} if fewest is None else {"first_look": {"seeds": fewest[0], **asdict(fewest[1])}}
+        say(
+            json.dumps(
+                {
+                    **first,
+                    "total": {"seeds": n_seeds, **asdict(cost)},
+                    **({"power": power} if power else {}),
+                    "note": note,
+                }
+            )
+        )
+        return
+    if not cost.requests:
         say(f"{llm} costs nothing")
     else:
-        for line in cost_table(("seeds",), [(n_seeds, cost)]):
+        for line in cost_table(("seeds",), [*([] if fewest is None else [fewest]), (n_seeds, cost)]):
             say(line)
         say(f"\n{note}")
-        if unpriced:
-            say(f"litellm has no price for {', '.join(unpriced)}.")
+    if power:
+        say(power)
+    if cost.requests and unpriced:
+        say(f"litellm has no price for {', '.join(unpriced)}.")
 
 
 def print_cost_of_runs(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from mesa_llm.statistics.estimates import COVERAGE, MIN_RUNS, Column, Estimate, FloatArray, known, paired
 
@@ -260,6 +260,29 @@ def runs_needed(effect: float, deviation: float, wanted: float = 0.8, level: flo
         middle = (low + high) // 2
         low, high = (low, middle) if power(effect, deviation, middle, level) >= wanted else (middle, high)
     return high
+
+
+def effect_needed(n: int, wanted: float = 0.8, level: float = ALPHA) -> float:
+    """Compute how large an effect has to be for the paired t-test to find it with a wanted probability.
+
+    Args:
+        n: Number of pairs of runs.
+        wanted: Wanted probability to find it.
+        level: Level of the test.
+
+    Returns:
+        The mean difference, in standard deviations of the differences over pairs of runs.
+
+    Raises:
+        ValueError: If the wanted probability is not between the level and 1, or there are fewer than `MIN_RUNS` pairs.
+    """
+    if not level < wanted < 1 or n < MIN_RUNS:
+        raise ValueError(f"wanted a power between {level} and 1 and {MIN_RUNS} pairs or more, got {wanted} and {n}")
+    high = 1.0
+    while power(high, 1.0, n, level) < wanted:
+        high *= 2
+    found: Any = optimize.brentq(lambda effect: power(effect, 1.0, n, level) - wanted, 0.0, high, xtol=1e-6)
+    return float(found)
 
 
 def deviation_bound(deviation: float, n: int, probability: float = 0.8) -> float:

@@ -1,11 +1,12 @@
 """Audits: is a claim about a model a finding, or an artefact of how the model was written?
 
-    found = audit(DilemmaModel, [claim], llm="local:1.5b", seeds=10, folder="runs/audit")
+    found = audit(DilemmaModel, [claim], llm="local:1.5b", folder="runs/audit")
     print(found.text())
 
 The model is run as it is and under perturbations that should not matter, with the same seeds; beside it, by rule, at
-random, without personas and without instructions. Every run has its own log in the folder: an audit that is started
-again makes only the missing runs, and asks nothing twice.
+random, without personas and without instructions. It looks at its runs after numbers of seeds that are fixed beforehand
+(`looks`), and goes on only with what is undecided. Every run has its own log in the folder: an audit that is started
+again makes only the missing runs, asks nothing twice, and ends the same.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +33,24 @@ from mesa_llm.experiments.audits.dimensions import (
     Perturbation,
     Setting,
     check_over_agents,
-    perturbation,
     plan_for,
 )
 from mesa_llm.experiments.audits.findings import Audit
+from mesa_llm.experiments.audits.judged import Judged, effects_of, judged_by_looks, value_of
+from mesa_llm.experiments.audits.looks import look_numbers, require_looks
 from mesa_llm.experiments.audits.probes import Awareness, AwarenessJob, awareness_of, changed_decisions
-from mesa_llm.experiments.audits.seal import SEAL, Seal, check_seal, seal_claims
-from mesa_llm.experiments.audits.verdict import NO_RUNS, shown, stability, variance_shares
+from mesa_llm.experiments.audits.seal import check_seal, seal_claims
+from mesa_llm.experiments.audits.setup import WITHOUT_LLM, AuditSetup, runs_of
+from mesa_llm.experiments.audits.verdict import (
+    NO_RUNS,
+    Shown,
+    variance_shares,
+)
 from mesa_llm.experiments.people.comparison import PeopleComparison, compare_with
 from mesa_llm.experiments.runs.bar import RunBar
 from mesa_llm.experiments.runs.run import NOT_LISTED, Row, Run, missing_rows
 from mesa_llm.experiments.runs.runner import run_jobs, through
 from mesa_llm.model.cost_estimate import Cost, CountingAccess
-from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.runlog.disk import reason_of, write_whole
@@ -53,78 +59,6 @@ from mesa_llm.statistics import Estimate, compare, mean_estimate
 ROWS = "runs.csv"
 """File of all runs, in the audit's folder."""
 
-WITHOUT_LLM: Mapping[str, Perturbation] = {
-    name: perturbation("", f"{name} in place of the language model", llm=name) for name in ("rule", "random")
-}
-"""What decides in place of a language model, beside it → the runs with it."""
-
-
-@dataclass(frozen=True)
-class AuditSetup:
-    """What an audit runs."""
-
-    model: type[LLMModel]
-    """Class of the model."""
-
-    claims: Sequence[AuditClaim]
-    """The claims."""
-
-    llm: str
-    """Language model of the baseline."""
-
-    seeds: Sequence[int]
-    """Seeds of all runs."""
-
-    steps: int | None
-    """Number of steps of a run; None to run until the model ends."""
-
-    plan: AuditPlan
-    """Perturbations and controls."""
-
-    folder: Path
-    """Folder of the logs and of the report."""
-
-    setting: Setting = field(default_factory=Setting)
-    """Parameters, design and options of all runs."""
-
-    others: Sequence[str] = ()
-    """Further language models, whose runs count as perturbations."""
-
-    judge: str = ""
-    """Language model that judges whether agents named the experiment; empty: the words of the claims do."""
-
-    people: Path | None = None
-    """Table of what people did, with columns named like the measures; None: not compared."""
-
-    is_recorded: bool = False
-    """Whether all runs are recorded, so that nothing may be asked."""
-
-    seal: Seal | None = None
-    """Seal of the claims, which the logs of new runs hold; None until the runs are made."""
-
-    def settings(self, perturbation: Perturbation | None) -> Iterator[Setting]:
-        """Yield the settings of all claims under a perturbation, each once."""
-        seen: list[Setting] = []
-        for claim in self.claims:
-            for one in claim.between:
-                setting = self.under(one, perturbation)
-                if setting not in seen:
-                    seen.append(setting)
-                    yield setting
-
-    def under(self, one: Setting, perturbation: Perturbation | None) -> Setting:
-        """Return a setting of a claim under a perturbation."""
-        whole = one.over(self.setting, keeps_llm=not one.llm)
-        return whole if perturbation is None else perturbation.of(whole)
-
-    def job(self, setting: Setting, seed: int) -> Run:
-        """Return the run of a setting with a seed."""
-        design = dict(setting.design)
-        own = (name_of(self.model), setting.parameters, setting.llm, "audited" if design else "own", design)
-        agents = tuple(claim.over_agents for claim in self.claims if claim.over_agents is not None)
-        facts = {} if self.seal is None else {SEAL: self.seal.fact}
-        return Run(*own, seed, self.steps, self.folder / "logs", setting.options, over_agents=agents, facts=facts)
-
 
 def audit(
     model: type[LLMModel],
@@ -132,7 +66,8 @@ def audit(
     *,
     folder: str | Path,
     llm: str | Sequence[str] = "rule",
-    seeds: int | Iterable[int] = 10,
+    seeds: int | Iterable[int] | None = None,
+    looks: Sequence[int] | None = None,
     steps: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     design: Mapping[str, Any] | None = None,
@@ -154,7 +89,10 @@ def audit(
         claims: The claims; see `read_claims`.
         folder: Folder of the logs and of the report. Runs already in it are not repeated.
         llm: Language model, or several: claims are judged for the first, the others are perturbations.
-        seeds: The seeds of all runs, or their number, counting from 1.
+        seeds: The seeds of all runs, or their number, counting from 1: a fixed design, unless `looks` are given too.
+            None: seeds from 1, as many as the looks take.
+        looks: Rising numbers of seeds at which the audit looks at its runs, with the error spent on all of them; a
+            change that is decided gets no further runs. None: 10, 15, … 80, or with `seeds` a single look.
         steps: Number of steps of each run; None to run until the model ends.
         parameters: Parameters of all runs.
         design: Design of the agents in all runs, as JSON.
@@ -180,6 +118,7 @@ def audit(
         folder=folder,
         llm=llm,
         seeds=seeds,
+        looks=looks,
         steps=steps,
         parameters=parameters,
         design=design,
@@ -223,10 +162,10 @@ def run_setup(
     if not setup.is_recorded:
         setup = replace(setup, seal=seal_claims(setup.claims, setup.folder))
     with RunBar(progress) as bar:
-        rows = _run(setup, access, on, workers, on_run, bar)
+        rows, judged = _run(setup, access, on, workers, on_run, bar)
     _write_table(rows.values(), setup.folder)
     answers = _ask_aside(setup, access, on, workers) if awareness and setup.llm not in WITHOUT_LLM else []
-    return _findings(setup, rows, answers, clock.perf_counter() - start_s)
+    return _findings(setup, rows, judged, answers, clock.perf_counter() - start_s)
 
 
 def audit_setup(
@@ -235,7 +174,8 @@ def audit_setup(
     *,
     folder: str | Path,
     llm: str | Sequence[str] = "rule",
-    seeds: int | Iterable[int] = 10,
+    seeds: int | Iterable[int] | None = None,
+    looks: Sequence[int] | None = None,
     steps: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     design: Mapping[str, Any] | None = None,
@@ -253,15 +193,13 @@ def audit_setup(
     if not claims:
         raise ConfigError("an audit needs at least one claim")
     names = [llm] if isinstance(llm, str) else list(llm)
-    all_seeds = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
-    if len(all_seeds) < 2 or len(set(all_seeds)) < len(all_seeds):
-        raise ConfigError(f"an audit needs two or more different seeds, got {all_seeds}")
+    all_seeds, numbers = _seeds_and_looks(seeds, looks)
     file = None if people is None else Path(people)
     if file is not None and not file.is_file():
         raise ConfigError(f"{file}: there is no such file; wanted a table of what people did")
     setting = Setting(dict(parameters or {}), dict(design or {}), names[0], dict(options or {}))
     what = (model, claims, names[0], all_seeds, steps, AuditPlan([], []), Path(folder).resolve(), setting)
-    setup = AuditSetup(*what, names[1:], judge, file)
+    setup = AuditSetup(*what, names[1:], judge, file, look_numbers=numbers)
     for claim in claims:
         if claim.over_agents is not None:
             check_over_agents(model, setup.under(claim.between[0], None), [claim.over_agents])
@@ -280,8 +218,28 @@ def audit_setup(
     return replace(setup, plan=plan)
 
 
+def _seeds_and_looks(
+    seeds: int | Iterable[int] | None, looks: Sequence[int] | None
+) -> tuple[list[int], tuple[int, ...]]:
+    """Return the seeds of an audit, and the numbers of them at which it looks; none for a fixed design.
+
+    Raises:
+        ConfigError: If seeds are too few or repeated, or looks do not rise.
+    """
+    numbers: tuple[int, ...] = ()
+    if looks is not None or seeds is None:
+        numbers = require_looks(look_numbers() if looks is None else looks)
+    chosen = max(numbers, default=0) if seeds is None else seeds
+    all_seeds = list(range(1, chosen + 1)) if isinstance(chosen, int) else list(chosen)
+    if len(all_seeds) < 2 or len(set(all_seeds)) < len(all_seeds):
+        raise ConfigError(f"an audit needs two or more different seeds, got {all_seeds}")
+    if numbers and numbers[-1] > len(all_seeds):
+        raise ConfigError(f"the last look takes {numbers[-1]} seeds, got {len(all_seeds)}")
+    return all_seeds[: numbers[-1]] if numbers else all_seeds, numbers
+
+
 def estimate_audit(setup: AuditSetup, **access: Any) -> tuple[Cost, list[str]]:
-    """Estimate the cost of an audit; nothing is sent, and nothing is written.
+    """Estimate the cost of an audit that takes all its looks; nothing is sent, and nothing is written.
 
     All runs of the first seed are made with random replies, and those of the other seeds are assumed to cost the same.
 
@@ -292,8 +250,14 @@ def estimate_audit(setup: AuditSetup, **access: Any) -> tuple[Cost, list[str]]:
     Returns:
         The cost, and the language models without a known price.
     """
+    one, unpriced = estimate_seed(setup, **access)
+    return sum([one] * len(setup.seeds), Cost()), unpriced
+
+
+def estimate_seed(setup: AuditSetup, **access: Any) -> tuple[Cost, list[str]]:
+    """Estimate the cost of the runs of one seed, as `estimate_audit` does for all."""
     counting = CountingAccess(Access(**access))
-    jobs = [job for job in _jobs(setup) if job.seed == setup.seeds[0] and job.llm not in WITHOUT_LLM]
+    jobs = [job for job in runs_of(setup) if job.seed == setup.seeds[0] and job.llm not in WITHOUT_LLM]
     with closing(counting), through(counting):
         for job in jobs:
             with closing(job.make(counting)) as running:
@@ -301,35 +265,26 @@ def estimate_audit(setup: AuditSetup, **access: Any) -> tuple[Cost, list[str]]:
         if setup.llm not in WITHOUT_LLM:
             for job in _awareness_jobs(setup)[:1]:
                 job.trial(counting)
-    one = sum(counting.costs.values(), Cost())
-    return sum([one] * len(setup.seeds), Cost()), list(counting.unpriced)
+    return sum(counting.costs.values(), Cost()), list(counting.unpriced)
 
 
 # -- runs
 
 
-def _arms(setup: AuditSetup) -> Iterator[Perturbation | None]:
-    """Yield the baseline, the perturbations, the controls, and those without a language model."""
-    yield None
-    yield from setup.plan.perturbations
-    yield from setup.plan.controls
-    yield from WITHOUT_LLM.values()
-
-
-def _jobs(setup: AuditSetup) -> list[Run]:
-    """Return all runs, each once, seed by seed, so that an audit that is stopped has whole blocks."""
-    settings = [setting for arm in _arms(setup) for setting in setup.settings(arm)]
-    jobs = [setup.job(setting, seed) for seed in setup.seeds for setting in settings]
-    return list({job.log: job for job in jobs}.values())
-
-
-def n_runs(setup: AuditSetup) -> int:
-    """Return the number of runs of an audit: of the baseline, the perturbations and the controls.
+def made_runs(setup: AuditSetup) -> list[Run]:
+    """Return the runs that an audit takes by the rows in its folder: those through the first look that lacks one.
 
     Args:
         setup: The audit.
     """
-    return len(_jobs(setup))
+    rows: dict[Path, Row] = {}
+    jobs: list[Run] = []
+    for jobs in judged_by_looks(setup, rows):
+        found = {job.log: row for job in jobs if (row := job.row()) is not None}
+        if len(found) < len(jobs):
+            break
+        rows |= found
+    return jobs
 
 
 def files_of(setup: AuditSetup) -> list[Path]:
@@ -338,7 +293,7 @@ def files_of(setup: AuditSetup) -> list[Path]:
     Args:
         setup: The audit.
     """
-    logs = [job.log for job in _jobs(setup)]
+    logs = [job.log for job in made_runs(setup)]
     aside = [job.log for job in _awareness_jobs(setup)] if setup.llm not in WITHOUT_LLM else []
     return [*logs, *(log.with_suffix(".json") for log in logs), *aside]
 
@@ -349,7 +304,7 @@ def missing_files(setup: AuditSetup) -> list[Path]:
     Args:
         setup: The audit.
     """
-    incomplete = {job.log for job in _jobs(setup) if job.llm not in WITHOUT_LLM and job.row() is None}
+    incomplete = {job.log for job in made_runs(setup) if job.llm not in WITHOUT_LLM and job.row() is None}
     return [file for file in files_of(setup) if file in incomplete or not file.is_file()]
 
 
@@ -360,12 +315,31 @@ def _run(
     workers: int | None,
     on_run: Callable[[int, int], object],
     bar: RunBar,
-) -> dict[Path, Row]:
-    """Make the missing runs, and return the rows of all by the paths of their logs."""
-    jobs = _jobs(setup)
-    rows: dict[Path, Row] = {job.log: row for job in jobs if (row := job.row()) is not None}
+) -> tuple[dict[Path, Row], Judged]:
+    """Make the missing runs, look by look, and return the rows of all by the paths of their logs, and what they say."""
+    rows: dict[Path, Row] = {}
     (setup.folder / "logs").mkdir(parents=True, exist_ok=True)
-    on_run(len(rows), len(jobs))
+    looking, jobs = judged_by_looks(setup, rows), list[Run]()
+    while True:
+        try:
+            jobs = next(looking)
+        except StopIteration as end:
+            return {job.log: rows[job.log] for job in jobs}, end.value
+        rows |= {job.log: row for job in jobs if job.log not in rows and (row := job.row()) is not None}
+        on_run(len(rows), len(jobs))
+        _make(jobs, rows, access, on, workers, on_run, bar)
+
+
+def _make(
+    jobs: Sequence[Run],
+    rows: dict[Path, Row],
+    access: Mapping[str, Any],
+    on: str,
+    workers: int | None,
+    on_run: Callable[[int, int], object],
+    bar: RunBar,
+) -> None:
+    """Make the runs that have no row yet."""
     made = missing_rows(jobs, rows, bar=bar, on=on, workers=workers, **access)
     with closing(made) as results:
         for job, row in results:
@@ -376,7 +350,6 @@ def _run(
             if row["error"] and job.llm not in WITHOUT_LLM:
                 raise MesaLLMError(f"the run {job.log.name} failed: {str(row['error'])[:300]}")
             on_run(len(rows), len(jobs))
-    return rows
 
 
 def _write_table(rows: Iterable[Mapping[str, Any]], folder: Path) -> None:
@@ -395,23 +368,27 @@ def _awareness_jobs(setup: AuditSetup) -> list[AwarenessJob]:
     setting = setup.under(setup.claims[0].between[0], None)
     words = tuple(dict.fromkeys(word for claim in setup.claims for word in claim.words))
     own = (words, setup.judge, setup.is_recorded)
-    return [AwarenessJob(setup.job(setting, seed), *own) for seed in setup.seeds]
+    return [AwarenessJob(setup.job(setting, seed), *own) for seed in setup.seeds[: setup.looks[0].n_seeds]]
 
 
 def _ask_aside(setup: AuditSetup, access: Mapping[str, Any], on: str, workers: int | None) -> list[Awareness]:
     """Ask the agents of the baseline aside what is studied; answers that are recorded are not asked for again."""
     with closing(run_jobs(_awareness_jobs(setup), access, on=on, workers=workers)) as results:
         by_seed = {job.job.seed: answers for job, answers in results}
-    return [one for seed in setup.seeds for one in by_seed[seed]]
+    return [one for seed in setup.seeds if seed in by_seed for one in by_seed[seed]]
 
 
 # -- findings
 
 
 def _findings(
-    setup: AuditSetup, rows: Mapping[Path, Mapping[str, Any]], answers: Sequence[Awareness], seconds: float
+    setup: AuditSetup,
+    rows: Mapping[Path, Mapping[str, Any]],
+    judged: Judged,
+    answers: Sequence[Awareness],
+    seconds: float,
 ) -> Audit:
-    claims = [_audited(setup, claim, rows) for claim in setup.claims]
+    claims = [_audited(setup, index, rows, judged) for index in range(len(setup.claims))]
     rates = total_quality(json.loads(row.get("quality") or "{}") for row in rows.values())
     cost = {
         "runs": len(rows),
@@ -425,73 +402,75 @@ def _findings(
         model=setup.model.__name__,
         llm=setup.llm,
         others=tuple(setup.others),
-        seeds=tuple(setup.seeds),
+        seeds=tuple(setup.seeds[: max(judged.n_seeds.values())]),
         steps=setup.steps,
         setting=setup.setting,
         claims=claims,
         not_run=setup.plan.not_run,
-        deciders=deciders_in(_logs_of_deciders(setup)),
+        deciders=deciders_in(_logs_of_deciders(setup, rows)),
         awareness=awareness_of(answers),
         people=None if setup.people is None else _beside_people(setup, rows, setup.people),
         quality=rates,
         cost=cost,
         seal=check_seal(setup.claims, setup.folder),
+        looks=tuple(setup.looks) if setup.look_numbers else (),
     )
 
 
-def _logs_of_deciders(setup: AuditSetup) -> Iterator[Path]:
+def _logs_of_deciders(setup: AuditSetup, rows: Mapping[Path, Mapping[str, Any]]) -> Iterator[Path]:
     """Yield the logs of the baseline, and of other language models, seed by seed."""
     arms = [None, *(one for one in setup.plan.perturbations if one.llm)]
     for seed in setup.seeds:
-        yield from (setup.job(setting, seed).log for arm in arms for setting in setup.settings(arm))
+        logs = (setup.job(setting, seed).log for arm in arms for setting in setup.settings(arm))
+        yield from (log for log in logs if log in rows)
 
 
-def _audited(setup: AuditSetup, claim: AuditClaim, rows: Mapping[Path, Mapping[str, Any]]) -> ClaimFindings:
-    """Judge one claim."""
+def _audited(setup: AuditSetup, index: int, rows: Mapping[Path, Mapping[str, Any]], judged: Judged) -> ClaimFindings:
+    """Return what was found about one claim."""
+    claim, n_changes, n_controls = setup.claims[index], len(setup.plan.perturbations), len(setup.plan.controls)
+    longest = setup.seeds[: judged.n_seeds[index, 0]]
 
-    def effects(arm: Perturbation | None) -> list[float]:
-        return claim.effects(
-            [[_value(setup, claim, rows, one, arm, seed) for seed in setup.seeds] for one in claim.between]
+    def effects(arm: int) -> list[float]:
+        own = effects_of(setup, rows, (index, arm), judged.n_seeds[index, arm])
+        return own + [math.nan] * (len(longest) - len(own))
+
+    def beside(arm: int) -> tuple[Mapping[str, Rate], Rate | None]:
+        seeds = longest[: judged.n_seeds[index, arm]]
+        of_arm, of_baseline = (
+            [run.log for seed in seeds for run in setup.runs((index, one), seed)] for one in (arm, 0)
         )
+        rates = total_quality(json.loads(rows[log].get("quality") or "{}") for log in of_arm)
+        return rates, None if not arm else changed_decisions(of_baseline, of_arm)
 
-    baseline = effects(None)
-    perturbed = [effects(one) for one in setup.plan.perturbations]
-    judged = stability(baseline, perturbed, claim.expectation, claim.smallest_effect)
+    baseline, perturbed = effects(0), [effects(arm) for arm in range(1, n_changes + 1)]
     found = [
-        PerturbationRow(
-            one,
-            result,
-            _rates(setup, claim, rows, one),
-            changed_decisions(*_logs(setup, claim, one)),
-            _per_agent(values, baseline, one.scale),
-        )
-        for one, result, values in zip(setup.plan.perturbations, judged, perturbed, strict=True)
+        PerturbationRow(one, judged.changes[index, arm], *beside(arm), _per_agent(values, baseline, one.scale))
+        for arm, (one, values) in enumerate(zip(setup.plan.perturbations, perturbed, strict=True), 1)
     ]
-    of_controls = {one.name: effects(one) for one in setup.plan.controls}
+    of_controls = {one.name: effects(arm) for arm, one in enumerate(setup.plan.controls, n_changes + 1)}
     controls = [
-        _control(claim, one.name, of_controls[one.name], baseline, changed_decisions(*_logs(setup, claim, one)))
-        for one in setup.plan.controls
+        _control(one.name, of_controls[one.name], baseline, judged.shown[index, arm], beside(arm)[1])
+        for arm, one in enumerate(setup.plan.controls, n_changes + 1)
     ]
-    for name, one in WITHOUT_LLM.items():
-        if name != setup.llm and np.isfinite(values := effects(one)).any():
-            controls.append(_control(claim, one.name, values, baseline, None))
+    for arm, (name, one) in enumerate(WITHOUT_LLM.items(), n_changes + n_controls + 1):
+        if name != setup.llm and np.isfinite(values := effects(arm)).any():
+            controls.append(_control(one.name, values, baseline, judged.shown[index, arm], None))
     own = [value for value in baseline if np.isfinite(value)]
     labels = ["baseline", *(one.name for one in setup.plan.perturbations)]
     llms = [setup.llm, *(one.llm or setup.llm for one in setup.plan.perturbations)]
-    values = [baseline, *perturbed]
     another_sample = of_controls.get(CONTROLS["another sample"].name)
     shares = variance_shares(
-        [value for column in values for value in column],
-        list(setup.seeds) * len(values),
-        [label for label in labels for _ in setup.seeds],
-        [llm for llm in llms for _ in setup.seeds],
+        [value for column in [baseline, *perturbed] for value in column],
+        list(longest) * len(labels),
+        [label for label in labels for _ in longest],
+        [llm for llm in llms for _ in longest],
         sampling=None if another_sample is None else _sampling_variance(baseline, another_sample),
     )
     return ClaimFindings(
         claim=claim,
         baseline=mean_estimate(own) or NO_RUNS,
-        shown=shown(own, claim.expectation, claim.smallest_effect),
-        rates=_rates(setup, claim, rows, None),
+        shown=judged.shown[index, 0],
+        rates=beside(0)[0],
         perturbations=found,
         controls=controls,
         shares=shares,
@@ -522,58 +501,22 @@ def _beside_people(setup: AuditSetup, rows: Mapping[Path, Mapping[str, Any]], pe
     arms: dict[str, Perturbation | None] = {setup.llm: None}
     arms |= {name: one for name, one in WITHOUT_LLM.items() if name != setup.llm}
     arms |= {no_persona.name: no_persona} if no_persona in setup.plan.controls else {}
+
+    def values(index: int, claim: AuditClaim, arm: int) -> list[float]:
+        logs = [setup.runs((index, arm), seed)[0].log for seed in setup.seeds]
+        return [value_of(claim, rows[log]) if log in rows else math.nan for log in logs]
+
     sources = {
         name: pd.DataFrame(
-            {
-                claim.measure: [_value(setup, claim, rows, claim.between[0], arm, seed) for seed in setup.seeds]
-                for claim in setup.claims
-            }
+            {claim.measure: values(index, claim, setup.arms.index(arm)) for index, claim in enumerate(setup.claims)}
         )
         for name, arm in arms.items()
     }
     return compare_with(people, {name: one for name, one in sources.items() if one.notna().to_numpy().any()})
 
 
-def _value(
-    setup: AuditSetup,
-    claim: AuditClaim,
-    rows: Mapping[Path, Mapping[str, Any]],
-    setting: Setting,
-    arm: Perturbation | None,
-    seed: int,
-) -> float:
-    """Return the measure of a claim in one run; NaN without it."""
-    row = rows[setup.job(setup.under(setting, arm), seed).log]
-    value = None if row["error"] else claim.value_in(row)
-    return math.nan if value is None else value
-
-
-def _logs(setup: AuditSetup, claim: AuditClaim, perturbation: Perturbation) -> tuple[list[Path], list[Path]]:
-    """Return the logs of the baseline and of a perturbation, in the same order."""
-    pairs = [
-        (setup.job(setup.under(one, None), seed).log, setup.job(setup.under(one, perturbation), seed).log)
-        for one in claim.between
-        for seed in setup.seeds
-    ]
-    return [own for own, _ in pairs], [other for _, other in pairs]
-
-
-def _rates(
-    setup: AuditSetup, claim: AuditClaim, rows: Mapping[Path, Mapping[str, Any]], perturbation: Perturbation | None
-) -> Mapping[str, Rate]:
-    """Return what did not come as asked in the runs of a claim under a perturbation."""
-    of_arm = [
-        rows[setup.job(setup.under(one, perturbation), seed).log] for one in claim.between for seed in setup.seeds
-    ]
-    return total_quality(json.loads(row.get("quality") or "{}") for row in of_arm)
-
-
 def _control(
-    claim: AuditClaim,
-    name: str,
-    values: Sequence[float],
-    baseline: Sequence[float],
-    changed: Rate | None,
+    name: str, values: Sequence[float], baseline: Sequence[float], says: Shown, changed: Rate | None
 ) -> ControlRow:
     finite = [value for value in values if np.isfinite(value)]
     compared = compare(values, baseline)
@@ -581,6 +524,6 @@ def _control(
         name=name,
         effect=mean_estimate(finite) or NO_RUNS,
         difference=NO_RUNS if compared is None else compared.difference,
-        shown=shown(finite, claim.expectation, claim.smallest_effect),
+        shown=says,
         changed=changed,
     )

@@ -20,6 +20,7 @@ from mesa_llm.experiments.audits.dimensions import (
     Setting,
     not_run_texts,
 )
+from mesa_llm.experiments.audits.looks import Look, looks_text
 from mesa_llm.experiments.audits.methods import methods_text
 from mesa_llm.experiments.audits.probes import AwarenessRate
 from mesa_llm.experiments.audits.seal import SealCheck
@@ -78,6 +79,9 @@ class Audit(Findings):
 
     deciders: Deciders | None = None
     """What decided in the baseline and under other language models; None: not read."""
+
+    looks: tuple[Look, ...] = ()
+    """Looks that were fixed beforehand; empty in a fixed design."""
 
     seal: SealCheck | None = None
     """Whether the claims were sealed before the first run; None where it was not checked."""
@@ -204,6 +208,9 @@ class Audit(Findings):
         )
         steps = "until the model ended" if self.steps is None else f"for {counted(self.steps, 'step')}"
         design = f"Each condition was run with {counted(len(self.seeds), 'seed')}, {steps}; tests are at the 5 % level."
+        if self.looks:
+            n_seeds = counted(len(self.seeds), "seed")
+            design = f"Each condition was run with up to {n_seeds}, {steps}. {looks_text(self.looks)}"
         deciders = "" if self.deciders is None else self.deciders.text
         scoring = str(self.setting.options.get("scoring") or "replies")
         return methods_text(f"{text} {deciders}".strip(), design, self.claims, self.notes, scoring)

@@ -12,12 +12,13 @@ Source:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 from scipy.optimize import minimize
 
 from mesa_llm.experiments.audits.claim import Expectation
@@ -30,6 +31,9 @@ NO_RUNS = Estimate(math.nan, None, None, 0)
 
 MIN_LEVELS = 3
 """Minimum number of levels of a factor that has a share of the variance: two are one contrast."""
+
+MAX_FEW = 10
+"""Number of pairs that differ from the others from which on t is relied upon."""
 
 LOG_RATIO = 20.0
 """Maximum logarithm of a ratio of two variances, either way."""
@@ -129,6 +133,26 @@ class Stability:
         return self.difference.n
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """Effects of a claim under one perturbation, and in the baseline."""
+
+    baseline: Sequence[float]
+    """Effects in the baseline, one per seed; NaN where a run is missing."""
+
+    perturbed: Sequence[float]
+    """Effects under the perturbation, in the same order of seeds."""
+
+    expectation: Expectation
+    """What is expected of the effect."""
+
+    smallest_effect: float
+    """Smallest effect of interest."""
+
+    scale: float
+    """Largest distance between two effects that the audit has seen, by chance and by rule as well."""
+
+
 def stability(
     baseline: Sequence[float],
     perturbed: Sequence[Sequence[float]],
@@ -137,7 +161,7 @@ def stability(
     *,
     level: float = ALPHA,
 ) -> list[Stability]:
-    """Judge all perturbations of an audit.
+    """Judge one claim under several perturbations.
 
     Args:
         baseline: Effect of the baseline, one per seed; NaN where a run is missing.
@@ -149,37 +173,75 @@ def stability(
     Raises:
         ValueError: If the numbers of seeds differ.
     """
-    own = np.asarray(baseline, dtype=np.float64)
-    pairs: list[tuple[FloatArray, FloatArray]] = []
-    for one in perturbed:
-        other = np.asarray(one, dtype=np.float64)
-        if len(other) != len(own):
-            raise ValueError(f"a perturbation has {len(other)} seeds, the baseline {len(own)}; run both with the same")
-        both = np.isfinite(own) & np.isfinite(other)
-        pairs.append((own[both], other[both]))
-    compared = [compare(list(other), list(base), smallest_effect, coverage=1 - 2 * level) for base, other in pairs]
-    adjusted = adjusted_p([None if one is None else one.p for one in compared], "holm")
-    was_shown = shown(list(own[np.isfinite(own)]), expectation, smallest_effect, level=level)
+    scale = scale_of([*baseline, *(value for one in perturbed for value in one)])
+    return judge([Contrast(baseline, one, expectation, smallest_effect, scale) for one in perturbed], level=level)
+
+
+def scale_of(effects: Iterable[float]) -> float:
+    """Return the largest distance between two effects; 0 without any."""
+    finite = [value for value in effects if math.isfinite(value)]
+    return max(finite) - min(finite) if finite else 0.0
+
+
+def judge(
+    contrasts: Sequence[Contrast], *, level: float = ALPHA, n_stable: int = 0, look: int | None = None
+) -> list[Stability]:
+    """Judge all perturbations of an audit, for all its claims, at one look.
+
+    A change is sensitive if the interval of its difference lies beyond the smallest effect on one side, and the paired
+    t-test, corrected by Holm for all claims and perturbations, rejects that there is no difference; or if the claim,
+    shown in the baseline, is reversed under it. It is stable if two one-sided tests show that it is smaller than the
+    smallest effect. Where fewer than `MAX_FEW` pairs, and less than half of all, differ from the others, t says little:
+    it is then stable only if as many such pairs as cannot be excluded would not matter, each differing by as much as
+    any two effects of the two arms, or of the audit where these are all alike.
+
+    Args:
+        contrasts: The effects, one for each claim and perturbation that is not decided yet.
+        level: Level of the tests.
+        n_stable: Number of claims and perturbations that earlier looks found stable, which stay in the family.
+        look: Number of the look; None in a fixed design.
+
+    Raises:
+        ValueError: If the numbers of seeds differ.
+    """
+    pairs = [_pairs(one) for one in contrasts]
+    compared = [
+        compare(list(other), list(base), one.smallest_effect, coverage=1 - 2 * level)
+        for one, (base, other) in zip(contrasts, pairs, strict=True)
+    ]
+    p_values = [None if one is None else one.p for one in compared]
+    adjusted = adjusted_p([*p_values, *[1.0] * n_stable], "holm")[: len(contrasts)]
     return [
-        _judged(base, other, one, p, was_shown, expectation, smallest_effect, level)
-        for (base, other), one, p in zip(pairs, compared, adjusted, strict=True)
+        _judged(contrast, pair, one, p, level, look)
+        for contrast, pair, one, p in zip(contrasts, pairs, compared, adjusted, strict=True)
     ]
 
 
+def _pairs(one: Contrast) -> tuple[FloatArray, FloatArray]:
+    """Return the effects of the seeds that have both."""
+    base, other = np.asarray(one.baseline, dtype=np.float64), np.asarray(one.perturbed, dtype=np.float64)
+    if len(other) != len(base):
+        raise ValueError(f"a perturbation has {len(other)} seeds, the baseline {len(base)}; run both with the same")
+    both = np.isfinite(base) & np.isfinite(other)
+    return base[both], other[both]
+
+
 def _judged(
-    base: FloatArray,
-    other: FloatArray,
+    contrast: Contrast,
+    pair: tuple[FloatArray, FloatArray],
     compared: Comparison | None,
     p: float | None,
-    was_shown: Shown,
-    expectation: Expectation,
-    smallest: float,
     level: float,
+    look: int | None,
 ) -> Stability:
+    (base, other), coverage, smallest = pair, 1 - 2 * level, contrast.smallest_effect
+    own = [value for value in contrast.baseline if math.isfinite(value)]
+    now = shown(list(other), contrast.expectation, smallest, level=level)
     effect, whole = mean_estimate(list(other)) or NO_RUNS, compare(list(other), list(base))
-    now = shown(list(other), expectation, smallest, level=level)
     if compared is None or whole is None:
-        return Stability(effect, NO_RUNS, None, None, 1 - 2 * level, None, None, now, "undecided", is_reversed=False)
+        nothing = (None, None, coverage, None, None)
+        return Stability(effect, NO_RUNS, *nothing, now, "undecided", is_reversed=False, look=look)
+    was_shown = shown(own, contrast.expectation, smallest, level=level)
     apart, is_reversed = compared.difference, was_shown == "shown" and now == "reversed"
     low = apart.value if apart.low is None else apart.low
     high = apart.value if apart.high is None else apart.high
@@ -187,9 +249,25 @@ def _judged(
     if is_reversed or (p is not None and p <= level and (low > smallest or high < -smallest)):
         change = "sensitive"
     elif compared.equivalence_p is not None and compared.equivalence_p <= level:
-        change = "stable"
-    interval = (apart.low, apart.high, 1 - 2 * level)
-    return Stability(effect, whole.difference, *interval, compared.p, p, now, change, is_reversed)
+        own_scale = scale_of([*base, *other]) or contrast.scale
+        change = "stable" if _few_would_not_matter(other - base, smallest, own_scale, level) else "undecided"
+    interval = (apart.low, apart.high, coverage)
+    return Stability(effect, whole.difference, *interval, compared.p, p, now, change, is_reversed, look)
+
+
+def _few_would_not_matter(apart: FloatArray, smallest: float, scale: float, level: float) -> bool:
+    """Check whether pairs that differ from most others would not matter if there were as many as cannot be excluded.
+
+    Source:
+        Clopper and Pearson (1934), Biometrika 26(4), for their share.
+    """
+    values, counts = np.unique(np.round(apart, 12), return_counts=True)
+    usual, n = float(values[counts.argmax()]), len(apart)
+    n_few = n - int(counts.max())
+    if n_few >= min(MAX_FEW, n / 2):
+        return True
+    share = float(stats.beta.ppf(1 - level, n_few + 1, n - n_few))
+    return abs(usual) + share * scale < smallest
 
 
 # -- shares of the variance

@@ -19,8 +19,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.access import Access, OpenedModel
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import BudgetExceeded, ConfigError, Stopped
-from mesa_llm.experiments.audits import estimate_audit, level_of, n_runs, plan_for, run_setup
-from mesa_llm.experiments.audits.audit import AuditSetup
+from mesa_llm.experiments.audits import AuditSetup, estimate_audit, level_of, n_runs, plan_for, run_setup
 from mesa_llm.experiments.audits.dimensions import DIMENSIONS, AuditPlan, Setting
 from mesa_llm.experiments.runs.listening import ListeningAccess
 from mesa_llm.experiments.runs.runner import Stop, through

@@ -25,7 +25,7 @@ from tests.processes import Python, run
 
 PARAMETERS = {"guests": 2, "regulars": False, "rounds": 2}
 PERSONA = {"persona": "You are fair. You keep promises."}
-LEVEL = level_of(DilemmaModel, "guests_cooperation", 0.1)
+LEVEL = level_of(DilemmaModel, "guests_cooperation", 0.4)
 
 
 class Planted(Access):
@@ -84,13 +84,15 @@ def test_agents_are_asked_aside_what_is_studied_and_the_runs_do_not_notice(tmp_p
 
 
 AUDIT = ["-m", "mesa_llm.cli.app", "audit", "prisoners_dilemma", "--measure", "cooperation", "--smallest-effect", "0.1"]
-AUDIT += ["--llm", "tiny", "--seeds", "2", "--dimensions", "context", "--json"]
+AUDIT += ["--llm", "tiny", "--dimensions", "context", "--json"]
 AUDIT += ["--set", "guests=2", "--set", "regulars=false", "--set", "rounds=2"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize("at", [3, 30])
-def test_an_audit_that_is_killed_at_any_moment_goes_on_and_asks_nothing_twice(tmp_path: Path, at: int) -> None:
+@pytest.mark.parametrize(("seeds", "at"), [("--seeds=2", 3), ("--seeds=2", 30), ("--max-seeds=12", 250)])
+def test_an_audit_that_is_killed_at_any_moment_goes_on_and_asks_nothing_twice(
+    tmp_path: Path, seeds: str, at: int
+) -> None:
     process: list[Python] = []
 
     def kill(body: Any, number: int) -> None:
@@ -98,7 +100,7 @@ def test_an_audit_that_is_killed_at_any_moment_goes_on_and_asks_nothing_twice(tm
             process[0].kill()
 
     with FaultyServer(kill) as server:
-        command = [*AUDIT, "--api-base", server.url, "--out", tmp_path / "audit"]
+        command = [*AUDIT, seeds, "--api-base", server.url, "--out", tmp_path / "audit"]
         process.append(Python(*command))
         process[0].wait(60)
         whole = run(*command)
@@ -109,6 +111,25 @@ def test_an_audit_that_is_killed_at_any_moment_goes_on_and_asks_nothing_twice(tm
     assert "not checked against the recorded replies; to check: mesa-llm replay " in again.err
     assert found["calls"] + found["awareness"]["of"] * 2 <= n_sent <= found["calls"] + found["awareness"]["of"] * 2 + 2
     assert json.loads(again.out)["claims"] == found["claims"]
+
+
+def test_by_looks_an_audit_ends_early_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def answer(prompt: str, request: Request) -> Any:
+        asked.append(request)
+        return by_form(prompt, request)
+
+    own: dict[str, Any] = {"dimensions": ["agent specification"], "seeds": None, "looks": [5, 8, 30]}
+    planted(tmp_path, answer, **{**own, "looks": [5]})
+    (found,) = planted(tmp_path, answer, **own).claims
+    assert {row.result.look for row in found.perturbations} <= {2, 3}
+    assert [row.perturbation.name for row in found.in_state("sensitive")] == ["persona as a table"]
+    assert len({request.key for request in asked}) == len(asked)
+    n_asked = len(asked)
+    assert planted(tmp_path, answer, **own).claims[0] == found
+    assert len(asked) == n_asked
+    assert planted(tmp_path / "at once", by_form, **own).claims[0] == found
 
 
 def test_a_claim_that_chance_shows_is_the_doing_of_the_world(tmp_path: Path) -> None:
