@@ -89,7 +89,7 @@ AUDIT += ["--set", "guests=2", "--set", "regulars=false", "--set", "rounds=2"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize(("seeds", "at"), [("--seeds=2", 3), ("--seeds=2", 30), ("--max-seeds=12", 250)])
+@pytest.mark.parametrize(("seeds", "at"), [("--seeds=2", 3), ("--seeds=2", 30), ("--max-seeds=12", 200)])
 def test_an_audit_that_is_killed_at_any_moment_goes_on_and_asks_nothing_twice(
     tmp_path: Path, seeds: str, at: int
 ) -> None:
@@ -125,11 +125,11 @@ def test_by_looks_an_audit_ends_early_and_goes_on_where_it_was(tmp_path: Path) -
     (found,) = planted(tmp_path, answer, **own).claims
     assert {row.result.look for row in found.perturbations} <= {2, 3}
     assert [row.perturbation.name for row in found.in_state("sensitive")] == ["persona as a table"]
-    assert len({request.key for request in asked}) == len(asked)
     n_asked = len(asked)
     assert planted(tmp_path, answer, **own).claims[0] == found
     assert len(asked) == n_asked
-    assert planted(tmp_path / "at once", by_form, **own).claims[0] == found
+    assert planted(tmp_path / "at once", answer, **own).claims[0] == found
+    assert len(asked) == 2 * n_asked
 
 
 def test_a_claim_that_chance_shows_is_the_doing_of_the_world(tmp_path: Path) -> None:

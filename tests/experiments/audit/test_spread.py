@@ -80,7 +80,15 @@ def claim(**fields: Any) -> AuditClaim:
 def changes(folder: Path, claims: list[AuditClaim], answer: Callable[[str, Request], Any]) -> list[dict[str, str]]:
     """Return the change of each claim under each perturbation of the format."""
     found = planted(
-        folder, answer, model=CampModel, claims=claims, parameters={}, design={}, dimensions=["format"], awareness=False
+        folder,
+        answer,
+        model=CampModel,
+        claims=claims,
+        parameters={},
+        design={},
+        dimensions=["format"],
+        awareness=False,
+        seeds=16,
     )
     return [{row.perturbation.name: row.result.change for row in one.perturbations} for one in found.claims]
 
