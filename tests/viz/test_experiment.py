@@ -100,7 +100,9 @@ def test_an_audit_runs_and_its_findings_are_those_of_the_command_line(tmp_path: 
     claims = [level_of(DilemmaModel, "cooperation", 0.2)]
     audit(DilemmaModel, claims, folder=tmp_path / "same", parameters=PARAMETERS, **options).write(tmp_path / "same")
     assert kept.saved.claims == KeptAudit.read(tmp_path / "same").saved.claims
-    assert kept.saved.methods.startswith("Robustness was audited with mesa_llm on DilemmaModel with random")
+    assert kept.saved.methods.startswith(
+        "Robustness of 1 claim about DilemmaModel was audited with mesa_llm and random"
+    )
     assert [file.label for file in kept.downloads()] == ["HTML", "JSON", "Methods paragraph"]
 
 

@@ -67,7 +67,7 @@ def test_what_a_mind_depends_on_is_sensitive_and_nothing_else(tmp_path: Path) ->
     assert len(found.in_state("stable")) == len(found.perturbations) - 1
     assert found.verdict == (
         "No direction or range of this level is claimed, so nothing is shown or refuted. "
-        "Its value, 1 in the model as it is, changes under 1 (to 0 under persona as a table) and stays within ±0.1 "
+        "Its value, 1 in the model as it is, changes under 1 (to 0 under persona as a table) and stays within ±0.4 "
         "under 4. Too little for a claim of kind exploratory: 1 of 3 dimensions audited."
     )
     (row,) = found.in_state("sensitive")
@@ -120,7 +120,12 @@ def test_by_looks_an_audit_ends_early_and_goes_on_where_it_was(tmp_path: Path) -
         asked.append(request)
         return by_form(prompt, request)
 
-    own: dict[str, Any] = {"dimensions": ["agent specification"], "seeds": None, "looks": [5, 8, 30]}
+    own: dict[str, Any] = {
+        "dimensions": ["agent specification"],
+        "seeds": None,
+        "looks": [5, 8, 30],
+        "awareness": False,
+    }
     planted(tmp_path, answer, **{**own, "looks": [5]})
     (found,) = planted(tmp_path, answer, **own).claims
     assert {row.result.look for row in found.perturbations} <= {2, 3}
