@@ -214,6 +214,7 @@ def audit_setup(
         fixed=compared(claims),
         steps=steps,
         others=others,
+        over_agents=[claim.over_agents for claim in claims if claim.over_agents is not None],
     )
     return replace(setup, plan=plan)
 

@@ -334,4 +334,5 @@ def level_of(model: type[LLMModel], measure: str, smallest_effect: float) -> Aud
 
 def compared(claims: Sequence[AuditClaim]) -> set[str]:
     """Return the paths of what claims compare, which no perturbation may change; see `Setting.names`."""
-    return {path for claim in claims for setting in claim.between for path in setting.names if len(claim.between) > 1}
+    settings = [setting for claim in claims if len(claim.between) > 1 for setting in claim.between]
+    return {path for one in settings for path in (*one.names, *(("llm",) if one.llm else ()))}

@@ -298,6 +298,7 @@ def plan_for(
     fixed: Iterable[str] = (),
     steps: int | None = None,
     others: Sequence[Setting] = (),
+    over_agents: Sequence[AgentStatistic] = (),
 ) -> AuditPlan:
     """Find the perturbations of a model: those that change what its agents read or its results, and that it accepts.
 
@@ -312,6 +313,7 @@ def plan_for(
         fixed: Paths of what the claims compare, which no perturbation may change; see `Setting.names`.
         steps: Number of steps of the audit's runs; None: until the model ends.
         others: Further settings that the claims compare, under which a perturbation may change something, too.
+        over_agents: Statistics over agents that the claims are about, which count as results.
 
     Raises:
         ConfigError: If a dimension is unknown.
@@ -321,7 +323,7 @@ def plan_for(
         hint = suggestion(unknown[0], DIMENSIONS)
         raise ConfigError(f"there is no dimension {unknown[0]!r}; there are: {', '.join(DIMENSIONS)}{hint}")
     taken = set(fixed)
-    trials = _Trials(model, [setting, *others], steps)
+    trials = _Trials(model, [setting, *others], steps, over_agents)
     perturbations, controls, not_run = list[Perturbation](), list[Perturbation](), list[NotRun]()
     for one in (*_candidates(model, setting, llms, wordings), *CONTROLS.values()):
         if one.dimension and one.dimension not in wanted:
@@ -402,9 +404,15 @@ def _accepts(parameter: Parameter, value: Any) -> bool:
 class _Trials:
     """Trials of a model under perturbations, to see which of them change what is read, or what comes of it."""
 
-    def __init__(self, model: type[LLMModel], settings: Sequence[Setting], steps: int | None) -> None:
+    def __init__(
+        self,
+        model: type[LLMModel],
+        settings: Sequence[Setting],
+        steps: int | None,
+        over_agents: Sequence[AgentStatistic],
+    ) -> None:
         self.settings = settings
-        self.run = partial(_Trial, model, steps)
+        self.run = partial(_Trial, model, steps, over_agents)
         self._kept = {"": self.run(settings)}
         self._llms = {setting.llm for setting in settings}
 
@@ -434,9 +442,16 @@ class _Trials:
 class _Trial:
     """A model in one or more settings, with random choices: what its agents' language models would read."""
 
-    def __init__(self, model: type[LLMModel], steps: int | None, settings: Sequence[Setting]) -> None:
+    def __init__(
+        self,
+        model: type[LLMModel],
+        steps: int | None,
+        over_agents: Sequence[AgentStatistic],
+        settings: Sequence[Setting],
+    ) -> None:
         self.model = model
         self.steps = steps
+        self.over_agents = over_agents
         self.settings = settings
         self.n_agents = 0
 
@@ -467,14 +482,15 @@ class _Trial:
         digests: list[str] = []
         for setting in self.settings:
             with _listened_to(self.model, setting, is_llm=True) as (running, listener):
-                n_steps = 0
+                n_steps, subgroups = 0, [one.begin(running) for one in self.over_agents]
                 while running.running and (self.steps is None or n_steps < self.steps):
                     if max(len(listener.requests), n_steps) > MAX_REQUESTS:
                         return None
                     running.run(1)
                     n_steps += 1
                 results = json.dumps(with_text_names(dict(running.results())), default=repr)
-                digests += [_digest(listener.requests), results]
+                of_agents = [repr(one.value(running)) for one in subgroups]
+                digests += [_digest(listener.requests), results, *of_agents]
         return digests
 
 

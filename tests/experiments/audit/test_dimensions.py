@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mesa_llm import LLMAgent, LLMModel, LLMScenario, Observation, Structure
-from mesa_llm.experiments.audits import plan_for
+from mesa_llm.experiments.audits import claim_from, plan_for
+from mesa_llm.experiments.audits.claim import compared
 from mesa_llm.experiments.audits.dimensions import (
     Perturbation,
     Setting,
@@ -16,6 +17,7 @@ from mesa_llm.experiments.audits.dimensions import (
     perturbation,
     presentation,
 )
+from mesa_llm.experiments.runs.agent_statistic import AgentStatistic
 
 
 class HarbourScenario(LLMScenario):
@@ -33,9 +35,17 @@ class HarbourScenario(LLMScenario):
     price: Annotated[int, Structure(7)] = 1
     """Price of fish, which no boat is told."""
 
+    paint: Annotated[int, Structure(3)] = 1
+    """Coats of paint, which nobody is told and no result holds."""
+
 
 class Boat(LLMAgent):
     """Goes out, or stays."""
+
+    @property
+    def coats(self) -> int:
+        """Coats of paint."""
+        return self.model.scenario.paint
 
     def observe(self) -> Observation:
         """See the sky."""
@@ -115,6 +125,20 @@ def test_what_changes_only_the_second_setting_of_a_claim_is_run() -> None:
     kind = Setting(design={"persona": "You are kind."})
     names = [one.name for one in plan_for(HarbourModel, Setting(), others=[kind]).perturbations]
     assert "persona as a table" in names
+
+
+def test_what_changes_only_a_statistic_over_agents_is_run() -> None:
+    own: Any = {"dimensions": ["environment structure"], "over_agents": [AgentStatistic("coats", "mean", {}, {})]}
+    assert REASONS["paint 3"] == ("no effect", "")
+    assert "paint 3" in [one.name for one in plan_for(HarbourModel, Setting(), **own).perturbations]
+
+
+def test_language_models_that_a_claim_compares_are_no_perturbations() -> None:
+    claim = claim_from(
+        "own", {"measure": "earned", "between": [{"llm": "a"}, {"llm": "b"}], "smallest_effect": 1}, HarbourModel
+    )
+    plan = plan_for(HarbourModel, Setting(), llms=["c"], dimensions=["language model"], fixed=compared([claim]))
+    assert "language model c" in [one.perturbation.name for one in plan.not_run if one.reason == "compared"]
 
 
 def test_a_run_that_is_too_long_to_be_tried_to_its_end_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
