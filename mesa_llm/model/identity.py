@@ -79,6 +79,26 @@ def _is_default(kind: type[Any], name: str, value: Any) -> bool:
     return False
 
 
+def with_recorded_parameters(run: dict[str, Any], recorded: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """Return the identity of a run without parameters that are newer than the recording, where they have their default.
+
+    Args:
+        run: The identity.
+        recorded: Manifest of the recording.
+        kind: Class of the model.
+    """
+    before: Any = recorded.get("parameters")
+    if not isinstance(before, dict):
+        return run
+    defaults = {one.name: parameter_as_json(one.default) for one in kind.scenario_class.parameters()}
+    kept = {
+        name: value
+        for name, value in run["parameters"].items()
+        if name in before or name not in defaults or value != defaults[name]
+    }
+    return {**run, "parameters": kept}
+
+
 def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of a run with the recorded addresses of its language models."""
 

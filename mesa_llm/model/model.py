@@ -27,7 +27,14 @@ from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
-from mesa_llm.model.identity import check_files, code_digests, identity, with_recorded_addresses, with_recorded_paths
+from mesa_llm.model.identity import (
+    check_files,
+    code_digests,
+    identity,
+    with_recorded_addresses,
+    with_recorded_parameters,
+    with_recorded_paths,
+)
 from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.judgements import JudgeAgreement, Judgements, read_labels
 from mesa_llm.model.options import (
@@ -209,6 +216,7 @@ class LLMModel(StagedModel):
         if engine_options.get("allow_new_endpoint"):
             run = with_recorded_addresses(run, self.runlog.manifest)
         run = with_recorded_paths(run, self.runlog.manifest)
+        run = with_recorded_parameters(run, self.runlog.manifest, type(self))
         about = {"versions": versions(), "prompts": self._prompts.digests(), "code": code_digests(type(self))}
         about |= {"options": written_options(engine_options)}
         self.runlog.begin(run, about)

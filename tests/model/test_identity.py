@@ -1,5 +1,8 @@
 """What a run is stands in its log: another run is refused there, the same one goes on."""
 
+import json
+import sqlite3
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.recording import Recording
+from mesa_llm_models.classics.opinion.model import OpinionModel
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from tests.pot import PotModel
 
@@ -157,3 +161,20 @@ def test_a_parameter_may_be_a_class(kind, tmp_path) -> None:
         model = Reading(table=kind, rng=1, log=tmp_path / "run.sqlite")
         assert model.runlog.manifest["parameters"]["table"].endswith(kind.__name__)
         model.close()
+
+
+@pytest.mark.parametrize(("bound", "is_resumed"), [(0.2, True), (0.3, False)])
+def test_a_run_of_before_a_parameter_was_added_goes_on_with_its_default(bound, is_resumed, tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    with closing(OpinionModel(n_agents=4, llm="random", rng=1, log=log)) as model:
+        model.step()
+        digest = model.runlog.digest
+    with closing(sqlite3.connect(log)) as database:
+        (text,) = database.execute("SELECT value FROM manifest WHERE name = 'parameters'").fetchone()
+        older = json.dumps({name: value for name, value in json.loads(text).items() if name != "epsilon"})
+        database.execute("UPDATE manifest SET value = ? WHERE name = 'parameters'", (older,))
+        database.commit()
+    expected = nullcontext() if is_resumed else pytest.raises(ConfigError, match=r"epsilon: None, now 0\.3")
+    with expected, closing(OpinionModel(n_agents=4, epsilon=bound, llm="random", rng=1, log=log)) as again:
+        again.step()
+        assert again.runlog.digest == digest
