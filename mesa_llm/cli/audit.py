@@ -38,13 +38,13 @@ from mesa_llm.experiments.audits import (
     run_setup,
     seal_claims,
 )
-from mesa_llm.experiments.audits.audit import estimate_seed
+from mesa_llm.experiments.audits.audit import estimate_interactions, estimate_seed
 from mesa_llm.experiments.audits.dimensions import Setting
 from mesa_llm.experiments.audits.findings import METHODS, PAGE
+from mesa_llm.experiments.audits.interactions import DEFAULT, MIN_COMBINATIONS
 from mesa_llm.experiments.audits.looks import MAX_SEEDS, look_numbers, power_text
 from mesa_llm.experiments.audits.seal import FILE as SEAL_FILE
 from mesa_llm.experiments.audits.wording import write_rewordings
-from mesa_llm.model.cost_estimate import Cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.runlog.comparison import not_checked
 from mesa_llm.statistics import MIN_RUNS
@@ -100,6 +100,16 @@ def audit_claims(
     people: Annotated[
         Path | None, typer.Option(help="Table of what people did, with columns named like the measures of the claims.")
     ] = None,
+    interactions: Annotated[
+        bool, typer.Option("--interactions", help="Audit pairs of changes too, and draw the multiverse of all runs.")
+    ] = False,
+    combinations: Annotated[
+        int | None,
+        typer.Option(
+            min=MIN_COMBINATIONS,
+            help=f"Combinations of changes by which the pairs to test are found; by default {DEFAULT}.",
+        ),
+    ] = None,
     seal: Annotated[
         bool,
         typer.Option("--seal", help="Only seal the claims: write their SHA-256, with the time, into the folder."),
@@ -127,6 +137,8 @@ def audit_claims(
             raise ConfigError("--seal seals claims before the first run; it goes with --claims or --measure, and --out")
         _seal(_claims(kind, claims, measure or [], smallest_effect), out, as_json=as_json)
         return
+    if combinations is not None and not interactions:
+        raise ConfigError("--combinations is the number for --interactions; give both")
     if fixed_design is not None and seeds is not None:
         raise ConfigError("--fixed and --seeds are the same; give one of them")
     if recorded:
@@ -159,6 +171,7 @@ def audit_claims(
             wordings=wordings,
             judge=judge,
             people=people,
+            interactions=(combinations or True) if interactions else False,
         )
     if dry_run:
         _print_estimate(setup, options, as_json=as_json)
@@ -198,7 +211,8 @@ def _looks(n_fixed: int | None, max_seeds: int | None) -> tuple[tuple[int, ...] 
 def _print_estimate(setup: AuditSetup, options: RunOptions, *, as_json: bool) -> None:
     """Print what an audit would cost, at its first look and if it takes all, and what it would find."""
     one, unpriced = estimate_seed(setup, **options.access)
-    first, last = (sum([one] * look.n_seeds, Cost()) for look in (setup.looks[0], setup.looks[-1]))
+    together = estimate_interactions(setup, **options.access)
+    first, last = (sum([one] * look.n_seeds, together) for look in (setup.looks[0], setup.looks[-1]))
     print_cost_of_seeds(
         last,
         unpriced,

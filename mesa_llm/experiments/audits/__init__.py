@@ -3,6 +3,7 @@
 - `audit`: the runs; `setup`: what is run; `looks`: after how many seeds it is judged; `judged`: what goes on then.
 - `claim`: what is claimed; `dimensions`: what is perturbed; `wording`: rewordings that a language model writes.
 - `verdict`: statistics; `probes`: what agents know of the experiment, and how many decisions change.
+- `interactions`: changes that are made together; `multiverse`: what was found of them.
 - `seal`: proof that the claims were written before the runs were made.
 - `findings`: verdicts, tables, a page.
 - `recorded`: audits that come with a model.

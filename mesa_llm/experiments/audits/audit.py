@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 import math
 import time as clock
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,18 @@ from mesa_llm.experiments.audits.dimensions import (
     plan_for,
 )
 from mesa_llm.experiments.audits.findings import Audit
+from mesa_llm.experiments.audits.interactions import (
+    DEFAULT,
+    N_SCREENED,
+    N_SEEDS,
+    judged_interactions,
+    max_tested,
+    plan_interactions,
+    screening_runs,
+)
 from mesa_llm.experiments.audits.judged import Judged, effects_of, judged_by_looks, value_of
 from mesa_llm.experiments.audits.looks import look_numbers, require_looks
+from mesa_llm.experiments.audits.multiverse import Interactions
 from mesa_llm.experiments.audits.probes import Awareness, AwarenessJob, awareness_of, changed_decisions
 from mesa_llm.experiments.audits.seal import check_seal, seal_claims
 from mesa_llm.experiments.audits.setup import WITHOUT_LLM, AuditSetup, runs_of
@@ -77,6 +88,7 @@ def audit(
     awareness: bool = True,
     judge: str = "",
     people: str | Path | None = None,
+    interactions: bool | int = False,
     on: str = "processes",
     workers: int | None = 1,
     on_run: Callable[[int, int], object] = lambda done, total: None,
@@ -102,6 +114,8 @@ def audit(
         awareness: Whether agents are asked aside what they think is studied.
         judge: Language model that judges their answers; empty: the words of the claims do.
         people: Table of what people did, with columns named like the measures of the claims; see `compare_with`.
+        interactions: Whether pairs of perturbations are audited too, or the number of combinations of several
+            perturbations by which the pairs to test are found (64); see `plan_interactions`.
         on: Where runs are made; as for `sweep`.
         workers: Number of concurrent runs, each with a share of the limits.
         on_run: Called with the number of runs done, and of all, after each.
@@ -127,6 +141,7 @@ def audit(
         wordings=wordings,
         judge=judge,
         people=people,
+        interactions=interactions,
     )
     return run_setup(setup, awareness=awareness, on=on, workers=workers, on_run=on_run, **access)
 
@@ -162,10 +177,15 @@ def run_setup(
     if not setup.is_recorded:
         setup = replace(setup, seal=seal_claims(setup.claims, setup.folder))
     with RunBar(progress) as bar:
-        rows, judged = _run(setup, access, on, workers, on_run, bar)
+        rows, judged = _run(setup, partial(judged_by_looks, setup), access, on, workers, on_run, bar)
+        together: list[Interactions] = []
+        if setup.interactions is not None:
+            further, together = _run(setup, partial(judged_interactions, setup), access, on, workers, on_run, bar)
+            rows |= further
     _write_table(rows.values(), setup.folder)
     answers = _ask_aside(setup, access, on, workers) if awareness and setup.llm not in WITHOUT_LLM else []
-    return _findings(setup, rows, judged, answers, clock.perf_counter() - start_s)
+    found = _findings(setup, rows, judged, answers, clock.perf_counter() - start_s)
+    return replace(found, interactions=tuple(together))
 
 
 def audit_setup(
@@ -184,6 +204,7 @@ def audit_setup(
     wordings: Iterable[str | Path] = (),
     judge: str = "",
     people: str | Path | None = None,
+    interactions: bool | int = False,
 ) -> AuditSetup:
     """Plan an audit, without running anything but trials with random choices; see `audit`.
 
@@ -216,7 +237,11 @@ def audit_setup(
         others=others,
         over_agents=[claim.over_agents for claim in claims if claim.over_agents is not None],
     )
-    return replace(setup, plan=plan)
+    setup = replace(setup, plan=plan)
+    if not interactions:
+        return setup
+    n = DEFAULT if interactions is True else interactions
+    return replace(setup, interactions=plan_interactions(model, own, plan.perturbations, n))
 
 
 def _seeds_and_looks(
@@ -252,7 +277,7 @@ def estimate_audit(setup: AuditSetup, **access: Any) -> tuple[Cost, list[str]]:
         The cost, and the language models without a known price.
     """
     one, unpriced = estimate_seed(setup, **access)
-    return sum([one] * len(setup.seeds), Cost()), unpriced
+    return sum([one] * len(setup.seeds), estimate_interactions(setup, **access)), unpriced
 
 
 def estimate_seed(setup: AuditSetup, **access: Any) -> tuple[Cost, list[str]]:
@@ -267,6 +292,29 @@ def estimate_seed(setup: AuditSetup, **access: Any) -> tuple[Cost, list[str]]:
             for job in _awareness_jobs(setup)[:1]:
                 job.trial(counting)
     return sum(counting.costs.values(), Cost()), list(counting.unpriced)
+
+
+def estimate_interactions(setup: AuditSetup, **access: Any) -> Cost:
+    """Estimate the cost of the interactions of an audit, at most, as `estimate_audit` does; none without a plan.
+
+    A run of a pair is assumed to cost what a run of the baseline costs.
+    """
+    combined = [job for job in screening_runs(setup) if job.seed == setup.seeds[0]]
+    baseline = [job for index in range(len(setup.claims)) for job in setup.runs((index, 0), setup.seeds[0])]
+    n_tested = max_tested(setup)
+    times = [(combined, N_SCREENED), (baseline, (3 * n_tested + 1) * N_SEEDS if n_tested else 0)]
+    costs = [(_cost_of(jobs, **access), n) for jobs, n in times if n]
+    return sum([cost for cost, n in costs for _ in range(n)], Cost())
+
+
+def _cost_of(jobs: Sequence[Run], **access: Any) -> Cost:
+    """Return the cost of runs, made with random replies."""
+    counting = CountingAccess(Access(**access))
+    with closing(counting), through(counting):
+        for job in jobs:
+            with closing(job.make(counting)) as running:
+                running.run(job.steps)
+    return sum(counting.costs.values(), Cost())
 
 
 # -- runs
@@ -309,18 +357,19 @@ def missing_files(setup: AuditSetup) -> list[Path]:
     return [file for file in files_of(setup) if file in incomplete or not file.is_file()]
 
 
-def _run(
+def _run[T](
     setup: AuditSetup,
+    judging: Callable[[Mapping[Path, Row]], Generator[list[Run], None, T]],
     access: Mapping[str, Any],
     on: str,
     workers: int | None,
     on_run: Callable[[int, int], object],
     bar: RunBar,
-) -> tuple[dict[Path, Row], Judged]:
+) -> tuple[dict[Path, Row], T]:
     """Make the missing runs, look by look, and return the rows of all by the paths of their logs, and what they say."""
     rows: dict[Path, Row] = {}
     (setup.folder / "logs").mkdir(parents=True, exist_ok=True)
-    looking, jobs = judged_by_looks(setup, rows), list[Run]()
+    looking, jobs = judging(rows), list[Run]()
     while True:
         try:
             jobs = next(looking)

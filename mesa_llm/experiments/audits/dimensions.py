@@ -545,6 +545,20 @@ def check_over_agents(model: type[LLMModel], setting: Setting, statistics: Itera
             one.check(running)
 
 
+def is_accepted(model: type[LLMModel], setting: Setting) -> bool:
+    """Check whether a model can be made in a setting.
+
+    Args:
+        model: The model.
+        setting: The setting.
+    """
+    try:
+        with _listened_to(model, setting):
+            return True
+    except ConfigError:
+        return False
+
+
 @contextmanager
 def _listened_to(
     model: type[LLMModel], setting: Setting, *, is_llm: bool = False

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.charts.chart import Chart
+from mesa_llm.charts.panels import Panels
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.audits.claim import setting_text
 from mesa_llm.experiments.audits.claim_findings import ClaimFindings, claim_json, listed
@@ -22,6 +23,7 @@ from mesa_llm.experiments.audits.dimensions import (
 )
 from mesa_llm.experiments.audits.looks import Look, looks_text
 from mesa_llm.experiments.audits.methods import methods_text
+from mesa_llm.experiments.audits.multiverse import MULTIVERSE, Interactions
 from mesa_llm.experiments.audits.probes import AwarenessRate
 from mesa_llm.experiments.audits.seal import SealCheck
 from mesa_llm.experiments.findings import Findings, Section, Table, finite, require_measure
@@ -86,6 +88,9 @@ class Audit(Findings):
     seal: SealCheck | None = None
     """Whether the claims were sealed before the first run; None where it was not checked."""
 
+    interactions: Sequence[Interactions] = ()
+    """Interactions of the changes in each claim; empty unless they were asked for."""
+
     @property
     def seal_text(self) -> str:
         """Whether the claims were sealed before the first run; empty where it was not checked."""
@@ -98,7 +103,7 @@ class Audit(Findings):
 
     def parts(self) -> list[Table]:
         """Return the tables of all claims."""
-        return [part for one in self.claims for part in one.tables()]
+        return [part for one in (*self.claims, *self.interactions) for part in one.tables()]
 
     @property
     def lead(self) -> list[str]:
@@ -110,6 +115,7 @@ class Audit(Findings):
         people = () if self.people is None else self.people.sections()
         return [
             *(one.section() for one in self.claims),
+            *(one.section() for one in self.interactions),
             *(replace(one, title="Beside people") for one in people),
             Section("Coverage", self.notes),
             Section("For the methods section", [self.methods]),
@@ -135,15 +141,20 @@ class Audit(Findings):
         frames = [one.tables()[0].frame().assign(claim=one.claim.name) for one in claims]
         return pd.concat(frames, ignore_index=True).assign(unit="pairs of runs")
 
-    def chart(self, measure: str) -> Chart:
+    def chart(self, measure: str) -> Chart | Panels:
         """Draw how the first claim about a measure differs from the baseline under each perturbation.
 
         Args:
-            measure: Name of the measure, or of a claim.
+            measure: Name of the measure, or of a claim; `multiverse of CLAIM` for all combinations of changes that were
+                run, sorted by effect.
 
         Raises:
-            ConfigError: If no claim is about it.
+            ConfigError: If no claim is about it, or no interactions were audited.
         """
+        if measure.startswith(MULTIVERSE):
+            names = [f"{MULTIVERSE}{one.claim.name}" for one in self.interactions]
+            require_measure(self.name, measure, names)
+            return self.interactions[names.index(measure)].chart()
         return self._about(measure)[0].chart()
 
     def _about(self, measure: str) -> list[ClaimFindings]:
@@ -213,7 +224,8 @@ class Audit(Findings):
             design = f"Each condition was run with up to {n_seeds}, {steps}. {looks_text(self.looks)}"
         deciders = "" if self.deciders is None else self.deciders.text
         scoring = str(self.setting.options.get("scoring") or "replies")
-        return methods_text(f"{text} {deciders}".strip(), design, self.claims, self.notes, scoring)
+        notes = [*(one.text for one in self.interactions), *self.notes]
+        return methods_text(f"{text} {deciders}".strip(), design, self.claims, notes, scoring)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable types."""
@@ -236,6 +248,7 @@ class Audit(Findings):
             "deciders": finite(self.deciders),
             "quality": {name: list(rate) for name, rate in self.quality.items()},
             "seal": None if self.seal is None else self.seal.to_json(),
+            "interactions": [one.to_json() for one in self.interactions],
             "methods": self.methods,
             "description": self.setting_text,
             "notes": self.notes,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mesa_llm.experiments.audits.claim import AuditClaim
 from mesa_llm.experiments.audits.dimensions import AuditPlan, Perturbation, Setting, perturbation
+from mesa_llm.experiments.audits.interactions import InteractionPlan
 from mesa_llm.experiments.audits.looks import Look, looks_at
 from mesa_llm.experiments.audits.seal import SEAL, Seal
 from mesa_llm.experiments.runs.run import Run
@@ -69,6 +70,9 @@ class AuditSetup:
 
     seal: Seal | None = None
     """Seal of the claims, which the logs of new runs hold; None until the runs are made."""
+
+    interactions: InteractionPlan | None = None
+    """Which perturbations are made together; None: none."""
 
     look_numbers: tuple[int, ...] = ()
     """Numbers of seeds at which it looks; empty: once, at all seeds, which is a fixed design."""
