@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,18 +14,20 @@ import typer
 
 from mesa_llm.cli.arguments import design_in, intervention_in, parameters
 from mesa_llm.cli.command import command, say
-from mesa_llm.cli.options import AsJson, Design, Flags, LogFile, Trust
+from mesa_llm.cli.options import AsJson, Design, DryRun, Flags, LogFile, Trust
 from mesa_llm.cli.run import listed_as, recording_of, run_model
 from mesa_llm.engine.options import RunOptions
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.runs.branch import Branch, branch, branch_seeds
+from mesa_llm.experiments.runs.branch import PLACEBO_TEXT, Branch, branch, branch_seeds
+from mesa_llm.experiments.runs.power import power_text
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.model.stages import USAGE
 from mesa_llm.runlog.comparison import not_checked
-from mesa_llm.statistics import MIN_RUNS, Comparison, compare, with_interval
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.statistics import MIN_RUNS, Comparison, compare, correct, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm.text import table as text_table
 
@@ -37,8 +39,16 @@ COLUMNS = ("measure", "parent", "branch", "difference")
 """Columns of the table that is printed."""
 
 
+PLACEBO_COLUMNS = ("placebo", "beyond_placebo")
+"""Further columns with a placebo."""
+
+
 PAIRS = ("seed", "step", "measure", "parent", "branch")
 """Columns of a comparison of pairs."""
+
+
+OF_PARENT = "The estimate takes the requests of a step of the parent; those that equal its own are not sent again."
+"""What an estimate of branches rests on."""
 
 
 AS_THE_PARENT: dict[str, str] = dict.fromkeys(
@@ -75,15 +85,25 @@ def branch_run(
     drop_later: Annotated[
         bool, typer.Option("--drop-later", help="Leave out interventions in the parent after that step.")
     ] = False,
+    no_placebo: Annotated[
+        bool, typer.Option("--no-placebo", help="Leave out the branch with a neutral sentence in place of the change.")
+    ] = False,
+    dry_run: DryRun = False,
     csv: Annotated[Path | None, typer.Option(help="CSV file for the measures of both runs, side by side.")] = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fork a recorded run at a step, change something, and compare both runs."""
+    """Fork a recorded run at a step, change something, and compare it with the run and with a placebo."""
     recording = recording_of(file, trust=trust)
     change: dict[str, Any] = {"changes": _values(recording, set_ or ()), "llm": llm, "design": design_in(design)}
     change |= {"inject": [intervention_in(text) for text in inject or ()], "keeps_later": not drop_later}
+    change["placebo"] = not no_placebo
     how = {**options.access, **options.changed}
+    if dry_run:
+        _print_cost(
+            file, from_step, recording.last_step if steps is None else from_step + steps, seeds, change, as_json
+        )
+        return
     if seeds > 1:
         table = branch_seeds(file, from_step, seeds, steps=steps, log=log, workers=workers, options=how, **change)
         _print_pairs(file, from_step, seeds, table, csv, as_json=as_json)
@@ -103,11 +123,12 @@ def _run_and_print(file: Path, at: int, fork: Branch, last: int, name: str, csv:
     lines: list[str] = []
     also = {"at": at, "parent": str(file)}
     figures = run_model(name, fork.model, last, as_json=False, say=lines.append, also=also, closes=False)
+    fork.run_placebo(last)
     comparison = fork.compare()
     figures |= {"copied": fork.model.runlog.n_copied, "series": columns_of(comparison)}
     _write(csv, comparison)
     copied = f"replies reused from the parent's log: {figures['copied']}"
-    for line in [json.dumps(figures)] if as_json else [*lines, copied, "", *table_of(comparison)]:
+    for line in [json.dumps(figures)] if as_json else [*lines, copied, "", *table_of(comparison), *fork.lead]:
         say(line)
 
 
@@ -122,7 +143,14 @@ def _print_pairs(file: Path, at: int, seeds: int, table: pd.DataFrame, csv: Path
         return
     say(f"{counted(seeds, 'pair')} of runs with the seeds {all_seeds[0]} to {all_seeds[-1]}, step {step}:")
     rows = [[name, *one.texts] for name, one in paired.items()]
-    for line in text_table(("measure", "parents", "branches", "difference [95 %]", "p"), rows):
+    head = ["measure", "parents", "branches", "difference [95 %]", "p"]
+    if any(one.beyond is not None for one in paired.values()):
+        head += ["beyond placebo [95 %]", "adjusted p", "verdict"]
+        say(PLACEBO_TEXT)
+        say(
+            f"Differences from it: adjusted p over {counted(len(paired), 'measure')} (Holm); cannot tell is no absence."
+        )
+    for line in text_table(head, rows):
         say(line)
     if seeds < MIN_RUNS:
         say(f"With {counted(seeds, 'pair')} there is neither an interval nor a test; they take {MIN_RUNS}.")
@@ -141,11 +169,17 @@ class Paired:
     comparison: Comparison
     """Branches minus parents, in pairs."""
 
+    beyond: Comparison | None = None
+    """Branches minus placebos, in pairs, corrected for all measures (Holm); None without placebos."""
+
     @property
     def texts(self) -> list[str]:
         """The figures as text."""
         means = map(figure_text, (self.parents, self.branches))
-        return [*means, with_interval(self.comparison.difference), figure_text(self.comparison.p)]
+        texts = [*means, with_interval(self.comparison.difference), figure_text(self.comparison.p)]
+        if self.beyond is None:
+            return texts
+        return [*texts, with_interval(self.beyond.difference), figure_text(self.beyond.adjusted_p), self.beyond.verdict]
 
 
 def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:
@@ -160,20 +194,51 @@ def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:
     Raises:
         ConfigError: If there is no such step.
     """
-    both: dict[int, dict[str, dict[int, tuple[float, float]]]] = {}
-    for seed, step, name, *pair in zip(*(table.dropna()[column] for column in PAIRS), strict=True):
-        both.setdefault(int(step), {}).setdefault(str(name), {})[int(seed)] = (float(pair[0]), float(pair[1]))
+    has_placebo = "placebo" in table
+    columns = [*PAIRS, "placebo"] if has_placebo else list(PAIRS)
+    both: dict[int, dict[str, dict[int, tuple[float, ...]]]] = {}
+    for seed, step, name, *values in zip(*(table.dropna()[column] for column in columns), strict=True):
+        both.setdefault(int(step), {}).setdefault(str(name), {})[int(seed)] = tuple(map(float, values))
     seeds = set(table["seed"].tolist())
     steps = [step for step, measures in both.items() if {seed for own in measures.values() for seed in own} == seeds]
     if not steps:
         raise ConfigError("the runs and their branches share no step with measures")
     by_measure: dict[str, Paired] = {}
     for name, pairs in both[max(steps)].items():
-        parents, branches = zip(*pairs.values(), strict=True)
+        parents, branches, *placebos = zip(*pairs.values(), strict=True)
         comparison = compare(branches, parents)
         if comparison is not None and name not in USAGE:
-            by_measure[name] = Paired(fmean(parents), fmean(branches), comparison)
-    return max(steps), by_measure
+            beyond = compare(branches, placebos[0]) if placebos else None
+            by_measure[name] = Paired(fmean(parents), fmean(branches), comparison, beyond)
+    corrected = correct([one.beyond for one in by_measure.values()], "holm")
+    found = zip(by_measure.items(), corrected, strict=True)
+    return max(steps), {name: replace(one, beyond=beyond) for (name, one), beyond in found}
+
+
+def _print_cost(file: Path, at: int, last: int, seeds: int, change: Mapping[str, Any], as_json: bool) -> None:
+    """Print what branches would cost at most, from the requests that a step of the parent took."""
+    with closing(RunLog(file, "read")) as log:
+        calls = log.calls()
+        dollars_spent: Any = log.usage()["dollars"].fillna(0).sum()
+    n_steps = max(1, Recording.read(file).last_step)
+    is_changed = any(value for name, value in change.items() if name not in ("placebo", "keeps_later"))
+    n_branches = 2 if change["placebo"] and is_changed else 1
+    n_live = seeds * n_branches * (last - at) + (seeds - 1) * last
+    requests = round(len(calls) / n_steps * n_live)
+    dollars = float(dollars_spent) / n_steps * n_live
+    runs = (
+        f"{counted(seeds * n_branches, 'branch', 'branches')}, half of them placebos"
+        if n_branches == 2
+        else (counted(seeds, "branch", "branches"))
+    )
+    figures = {"branches": seeds * n_branches, "parents": seeds - 1, "requests": requests, "dollars": dollars}
+    if as_json:
+        say(json.dumps({"dry_run": True, **figures, "note": OF_PARENT}))
+        return
+    parents = f", and {counted(seeds - 1, 'further parent')}" if seeds > 1 else ""
+    say(f"{runs}{parents}: at most {requests:,} requests, ${dollars:.4f} at the parent's prices")
+    say(OF_PARENT)
+    say(power_text(seeds, "pair of runs", "pairs of runs"))
 
 
 def _values(recording: Recording, assignments: Sequence[str]) -> dict[str, Any]:
@@ -198,8 +263,9 @@ def _values(recording: Recording, assignments: Sequence[str]) -> dict[str, Any]:
 def columns_of(comparison: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
     """Return a comparison as JSON values: measure → `step`, `parent`, `branch`, `difference`; null if missing."""
     table = comparison.astype(object).where(comparison.notna(), None)
+    names = [name for name in table.columns if name != "measure"]
     return {
-        str(measure): {name: rows[name].tolist() for name in ("step", "parent", "branch", "difference")}
+        str(measure): {name: rows[name].tolist() for name in names}
         for measure, rows in table.groupby("measure", sort=False)
     }
 
@@ -212,10 +278,13 @@ def table_of(comparison: pd.DataFrame) -> Iterator[str]:
         return
     step = comparison["step"].max()
     last = comparison[comparison["step"] == step]
-    rows: list[tuple[str, ...]] = [COLUMNS]
-    for name, parent, own, difference in zip(*(last[name] for name in COLUMNS), strict=True):
-        rows.append((str(name), f"{parent:g}", f"{own:g}", f"{difference:+g}"))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    columns = [*COLUMNS, *(name for name in PLACEBO_COLUMNS if name in last)]
+    rows: list[tuple[str, ...]] = [tuple(name.replace("_", " ") for name in columns)]
+    for name, *values in zip(*(last[name] for name in columns), strict=True):
+        is_difference = [column in ("difference", "beyond_placebo") for column in columns[1:]]
+        texts = [f"{value:+g}" if signed else f"{value:g}" for value, signed in zip(values, is_difference, strict=True)]
+        rows.append((str(name), *texts))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(columns))]
     yield f"step {step}:"
     for name, *numbers in rows:
         yield "  ".join([name.ljust(widths[0]), *(n.rjust(w) for n, w in zip(numbers, widths[1:], strict=True))])

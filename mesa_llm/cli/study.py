@@ -21,6 +21,7 @@ from mesa_llm.experiments.runs.study import (
     estimate_study,
     find_studies,
     find_study,
+    power_of,
     studies_of,
 )
 from mesa_llm.llm.budget import SharedBudget
@@ -89,6 +90,7 @@ def study(
     )
     if dry_run:
         how: dict[str, Any] = {"llm": setup.llm, "n_seeds": len(setup.seeds), "is_batch": options.batch}
+        how["power"] = power_of(chosen, setup, **own)
         print_cost_of_seeds(*estimate_study(chosen, setup, **own), **how, as_json=as_json)
         return
     findings = chosen.run(setup, **own)

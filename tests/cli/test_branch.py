@@ -35,7 +35,9 @@ def test_a_branch_is_compared_with_its_parent_and_replays(parent: Path, tmp_path
     assert (figures["at"], figures["steps"], heard["step"]) == (2, 4, [1, 2, 3, 4])
     assert heard["difference"][:2] == [0, 0]
     assert heard["difference"][2] == 4
-    assert (tmp_path / "both.csv").read_text().startswith("step,measure,parent,branch,difference\n")
+    assert (
+        (tmp_path / "both.csv").read_text().startswith("step,measure,parent,branch,difference,placebo,beyond_placebo\n")
+    )
     replayed = typed("replay", new, "--json")
     assert json.loads(replayed.stdout)["digest"] == figures["digest"]
     assert typed("replay", parent).exit_code == 0
@@ -78,8 +80,10 @@ def test_pairs_with_further_seeds_are_compared_and_gone_on_with(parent: Path, tm
     apart = figures["paired"]["work_price"]["comparison"]["difference"]
     assert (figures["seeds"], figures["step"], apart["n"]) == ([1, 2, 3, 4], 4, 4)
     assert apart["low"] <= apart["value"] <= apart["high"]
+    assert figures["paired"]["work_price"]["beyond"]["difference"]["n"] == 4
     assert {path.name for path in tmp_path.glob("new*.sqlite")} == {
-        *("new.sqlite", *(f"new-{seed}{whose}.sqlite" for seed in (2, 3, 4) for whose in ("", "-parent")))
+        *("new.sqlite", "new-placebo.sqlite"),
+        *(f"new-{seed}{whose}.sqlite" for seed in (2, 3, 4) for whose in ("", "-parent", "-placebo")),
     }
     assert "4 pairs of runs" in typed(*words, "--workers", 2).stdout
     words[7] = 3
@@ -92,3 +96,25 @@ def test_the_first_pair_is_the_recorded_run_and_its_branch(parent: Path, tmp_pat
     assert typed(*words, "--seeds", 2).exit_code == 0
     rows = [row.split(",") for row in (tmp_path / "pairs.csv").read_text().splitlines()]
     assert [float(row[4]) for row in rows if (row[0], row[2]) == ("1", "work_price")] == alone
+
+
+def test_pairs_are_compared_with_placebos_unless_these_are_left_out(parent: Path) -> None:
+    words = ["branch", parent, "--from-step", 2, "--set", "minimum_wage=30", "--seeds", 4]
+    told, alone = typed(*words).stdout, typed(*words, "--no-placebo").stdout
+    assert ("beyond placebo [95 %]" in told, "cannot tell" in told, "Holm" in told) == (True, True, True)
+    assert "placebo" not in alone
+
+
+def test_one_branch_says_that_it_shows_no_effect(parent: Path) -> None:
+    words = ["branch", parent, "--from-step", 2, "--inject", "Wages are raised."]
+    told, alone = typed(*words).stdout, typed(*words, "--no-placebo").stdout
+    assert "beyond placebo" in told
+    assert "placebo" not in alone
+    assert all("One run of each shows no effect" in text for text in (told, alone))
+
+
+def test_a_dry_run_counts_branches_and_placebos_and_says_what_they_can_find(parent: Path) -> None:
+    words = ["branch", parent, "--from-step", 2, "--inject", "Wages are raised.", "--seeds", 10, "--dry-run"]
+    assert "20 branches, half of them placebos, and 9 further parents" in typed(*words).stdout
+    assert "10 pairs of runs find a difference of 1.00 standard deviations" in typed(*words).stdout
+    assert json.loads(typed(*words, "--no-placebo", "--json").stdout)["branches"] == 10

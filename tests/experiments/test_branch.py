@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError, LLMModel, RunLog, ScriptedLLM, branch
+from mesa_llm.experiments.runs.neutral import NEUTRAL
 from mesa_llm.llm.replies import call
-from mesa_llm.model.interventions import Minds
+from mesa_llm.model.interventions import Minds, News
 from mesa_llm.model.recording import Recording
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
@@ -66,10 +67,31 @@ def test_a_branch_asks_only_for_what_its_parent_was_not_asked(parent: Path, tmp_
     assert payers.n_calls == 0
     fork.run()
     assert coins(fork) == [(3, 3), (6, 6), (9, 33), (12, 36)]
-    assert (fork.model.runlog.n_copied, payers.n_calls) == (6, 6)  # in step 4 the pot holds other sums
+    assert fork.placebo is not None
+    assert (fork.model.runlog.n_copied, fork.model.usage.calls) == (6, 6)  # in step 4 the pot holds other sums
+    assert payers.n_calls == fork.model.usage.calls + fork.placebo.model.usage.calls
     assert [applied.step for applied in fork.model.interventions.log] == [3, 3, 4]
     fork.close()
     assert hashlib.sha256(parent.read_bytes()).digest() == before
+
+
+def test_a_placebo_has_a_neutral_sentence_at_the_same_point_to_the_same_agents(parent: Path) -> None:
+    news = News(text="Be generous.", to=(2,), steps=2)
+    with closing(branch(parent, 2, inject=[news], llm=Payers().llm)) as fork:
+        fork.run()
+        assert fork.placebo is not None
+        (first, *_) = (one for one in fork.placebo.model.interventions.log if isinstance(one.intervention, News))
+        assert (first.step, first.intervention) == (3, news.model_copy(update={"text": NEUTRAL[0]}))
+        table = fork.compare("coins")
+        assert table["beyond_placebo"].tolist() == (table["branch"] - table["placebo"]).tolist()
+        assert table["placebo"].tolist() == table["parent"].tolist()  # it moves nobody who follows the words
+
+
+def test_a_placebo_can_be_left_out(parent: Path) -> None:
+    with closing(branch(parent, 2, inject=["Be generous."], llm=Payers().llm, placebo=False)) as fork:
+        fork.run()
+        assert fork.placebo is None
+        assert "placebo" not in fork.compare()
 
 
 def test_a_branch_without_a_change_is_its_parent(parent: Path) -> None:
@@ -107,7 +129,7 @@ def test_a_branch_can_be_branched(parent: Path, tmp_path: Path) -> None:
     again = branch(first, 3, inject=["Be generous."], log=second, llm=payers.llm, keeps_later=False)
     again.run()
     assert coins(again)[3:] == [(36, 60)]
-    assert payers.n_calls == 3
+    assert again.model.usage.calls == 3
     assert [applied.step for applied in again.model.interventions.log] == [3, 3, 4, 4]
 
 

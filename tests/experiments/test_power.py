@@ -10,7 +10,8 @@ from mesa import DataCollector, Model
 
 from mesa_llm import ConfigError
 from mesa_llm.experiments import power, sweep
-from mesa_llm.statistics import compare
+from mesa_llm.statistics import compare, effect_needed
+from mesa_llm.statistics import power as statistics_power
 from tests.pot import PotModel
 
 
@@ -62,3 +63,10 @@ def test_what_no_number_of_runs_answers_is_refused(measure, effect, options: Any
     all_options: dict[str, Any] = {"seeds": 4, "llm": "random", "steps": 1, "workers": 1, **options}
     with pytest.raises(ConfigError, match=message):
         power(PotModel, measure, effect, **all_options)
+
+
+@pytest.mark.parametrize(("n", "effect"), [(5, 1.68), (10, 1.0), (20, 0.66), (30, 0.53)])
+def test_the_effect_needed_is_found_with_the_wanted_power(n, effect) -> None:
+    found = effect_needed(n)
+    assert found == pytest.approx(effect, abs=0.005)
+    assert statistics_power(found, 1.0, n) == pytest.approx(0.8)

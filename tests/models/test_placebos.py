@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.experiments.runs.study import StudySetup, find_study
+from mesa_llm.experiments.runs.study import StudySetup, find_studies, find_study, power_of
 from mesa_llm.runlog.log import RunLog
 from mesa_llm_models.oasis.herd import GROUPS
 from tests.faulty_server import FaultyServer
@@ -31,6 +31,10 @@ STUDIES: dict[str, tuple[dict[str, Any], str, str]] = {
     "discussion trolley": ({"rooms": 1}, TIMES, ""),
 }
 """Study with a placebo → parameters of a small run, and what its treated arms and its placebos have of their own."""
+
+
+WITH_PLACEBOS = {"shachi memory", "shachi worlds", "shachi validity"}
+"""Studies whose control arms are sweeps of their own; tests/models/test_shachi_acceptance.py."""
 
 
 def stolid(body: dict[str, Any], number: int) -> dict[str, Any]:
@@ -86,3 +90,21 @@ def test_rule_twins_run_with_the_placebo_and_without_a_second_twin(name) -> None
     design = findings(name).design
     assert {arm.kind for arm in design} == {"treated", "placebo"}
     assert {arm.llm for arm in design} == {"rule"}
+
+
+@pytest.mark.parametrize("name", [f"{package} {name}" for package, one in find_studies()[0].items() for name in one])
+def test_each_study_says_its_placebo_or_why_it_has_none(name) -> None:
+    study = find_study(*name.split())
+    assert study.placebo.startswith("none, as ") is (name not in {*STUDIES, *WITH_PLACEBOS})
+
+
+@pytest.mark.parametrize(
+    ("name", "n_seeds", "text"),
+    [
+        ("oasis herd", 30, "30 pairs of runs find a difference of 0.53 standard deviations"),
+        ("discussion debate", 1, "10 pairs of rooms find a difference of 1.00 standard deviations"),
+        ("classics schelling", 1, "1 pair of runs can show nothing"),
+    ],
+)
+def test_a_study_says_beforehand_what_its_seeds_can_find(name, n_seeds, text) -> None:
+    assert text in power_of(find_study(*name.split()), StudySetup(range(n_seeds)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.experiments.findings import Findings, Table, require_measure
+from mesa_llm.experiments.runs.neutral import neutral_interventions
 from mesa_llm.experiments.runs.runner import Job, Stop, run_jobs
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json
@@ -38,6 +39,16 @@ BRANCH = "branch"
 """Key in a branch's manifest: its source, the step, and the changes."""
 
 
+ONE_RUN = (
+    "One run of each shows no effect: whether a difference is more than chance cannot be told, and takes several seeds "
+    "(branch_seeds, or `mesa-llm branch --seeds`)."
+)
+"""What one branch can show."""
+
+PLACEBO_TEXT = "The placebo has a neutral sentence in the place of the change, at the same point, to the same agents."
+"""What the placebo is."""
+
+
 def branch(
     source: str | Path | LLMModel,
     at: int,
@@ -47,15 +58,20 @@ def branch(
     llm: str | LLM | None = None,
     design: AgentDesign | None = None,
     keeps_later: bool = True,
+    placebo: bool = True,
     log: str | Path | None = None,
     **options: Any,
 ) -> Branch:
-    """Fork a recorded run at a step, with a change.
+    """Fork a recorded run at a step, with a change, and beside it a placebo.
 
     The steps before the fork are replayed offline from the parent's log. After that, requests equal to the parent's get
     the parent's replies, and only new ones are sent. All seeds are the parent's, so differences are due to the change.
     The parent's log is never changed. The branch's log is an ordinary run log that can be replayed and resumed on its
     own.
+
+    Any sentence moves a language model a little. The placebo is a second branch, with the parent's language model, in
+    which the same agents read a neutral sentence at the same point: `Branch.run` runs it, too, and `Branch.compare`
+    shows how far the change goes beyond it.
 
     Args:
         source: The parent's run log, or a model between two steps, whose language models and options are used.
@@ -65,7 +81,9 @@ def branch(
         llm: Language model of the agents after the fork; None for the parent's.
         design: Design of the agents after the fork; None for the parent's.
         keeps_later: Whether later interventions in the parent are also made in the branch.
-        log: File of the branch, resumed if it already contains this branch; None for memory.
+        placebo: Whether a placebo runs beside a branch that has a change.
+        log: File of the branch, resumed if it already contains this branch; None for memory. The placebo's is beside
+            it (`NAME-placebo.sqlite`).
         **options: Options of the model, such as budgets. API keys are sent only to addresses given in this call: by
             `llm`, `inject`, `changes` or `api_base`, or, instead of the first three, by `named`.
 
@@ -88,19 +106,60 @@ def branch(
     interventions += map(intervention_from, inject)
     if llm is not None or design is not None:
         interventions.append(Minds(llm=llm, design=design))
+    own_log = None if log is None else Path(log)
+    named = texts_in(values, [one.llm for one in interventions if isinstance(one, Minds)])
+    made = _fork(parent, at, parameters, interventions, keeps_later, own_log, named, options)
+    if placebo and (parameters or interventions):
+        beside = None if own_log is None else own_log.with_stem(f"{own_log.stem}-placebo")
+        how = (parent, at, {}, _placebo_of(recording, parameters, interventions), keeps_later, beside, named, options)
+        made.fork_placebo = lambda: _fork(*how)
+    return made
+
+
+def _placebo_of(
+    recording: Recording, parameters: Mapping[str, Any], interventions: Sequence[Intervention]
+) -> list[Intervention]:
+    """Return the interventions of a placebo: the language model of the branch, and neutral text for all else.
+
+    Where the language model or a design is the change, the placebo has the parent's.
+    """
+    texts = [*map(_changed, parameters.items()), *(one for one in interventions if not isinstance(one, Minds))]
+    minds = [one for one in interventions if isinstance(one, Minds)]
+    if not texts:
+        known = recording.parameters.get("llm")
+        is_same = [one for one in minds if one.llm is not None and one.document["llm"] == known]
+        return [*neutral_interventions(minds), *(Minds(llm=one.llm) for one in is_same)]
+    return [*neutral_interventions(texts), *minds]
+
+
+def _changed(parameter: tuple[str, Any]) -> Intervention:
+    return Change(variable=parameter[0], value=parameter[1])
+
+
+def _fork(
+    parent: _Parent,
+    at: int,
+    parameters: Mapping[str, Any],
+    interventions: Sequence[Intervention],
+    keeps_later: bool,
+    log: Path | None,
+    named: Collection[str],
+    options: Mapping[str, Any],
+) -> Branch:
+    """Fork a parent with changes, checked; addresses in `named` are the user's own."""
+    recording = parent.recording
     documents = [{"parameter": name, "value": value} for name, value in parameters.items()]
     documents += [intervention.document for intervention in interventions]
     digest = recording.digests.get(at, "")
     origin: dict[str, Any] = {"at": at, "digest": digest, "keeps_later": keeps_later, "changes": documents}
-    is_new = log is None or not Path(log).exists()
+    is_new = log is None or not log.exists()
     rows = _planned(recording, at, interventions, keeps_later)
     own = _own_log(log, recording, at, origin, {BRANCH: {"of": parent.name, **origin}, INTERVENTIONS: rows})
     model: LLMModel | None = None
     try:
         settings = {**parent.options, "named": parent.named, **options}
         if settings["named"] is not None and "named" not in options:
-            minds = [one.llm for one in interventions if isinstance(one, Minds)]
-            settings["named"] = {*settings["named"], *texts_in(values, minds)}
+            settings["named"] = {*settings["named"], *named}
         model = recording.rebuilt({**parent.own, **parameters}, parent.kind, log=own, **settings)
         _replay(model, recording, at)
         for intervention in interventions:
@@ -137,10 +196,11 @@ def branch_seeds(
         log: File of the first branch. The other files are beside it, with the seed in their names. None for memory.
         workers: Number of pairs run at once, in processes; None for one per core.
         options: Options of all models. All runs share limits, budgets and any `access`.
-        **change: The change: `inject`, `changes`, `llm`, `design`, `keeps_later`, as in `branch`.
+        **change: The change: `inject`, `changes`, `llm`, `design`, `keeps_later`, `placebo`, as in `branch`.
 
     Returns:
-        One row per seed, step and measure: seed, step, measure, parent, branch, difference.
+        One row per seed, step and measure: seed, step, measure, parent, branch, difference, and, with a placebo, its
+        value and `beyond_placebo`, the branch less the placebo.
 
     Raises:
         ConfigError: As in `branch`; or if the recorded run has no seed.
@@ -160,8 +220,8 @@ def branch_seeds(
         for seed in range(recording.rng, recording.rng + seeds)
     ]
     tables = {job.seed: table for job, table in run_jobs(jobs, access, workers=workers)}
-    columns = ["seed", "step", "measure", "parent", "branch", "difference"]
-    return pd.concat([tables[job.seed] for job in jobs], ignore_index=True).reindex(columns=columns)
+    rows: Any = pd.concat([tables[job.seed] for job in jobs], ignore_index=True)
+    return rows[["seed", *(name for name in rows.columns if name != "seed")]]
 
 
 @dataclass(frozen=True)
@@ -256,11 +316,15 @@ class Branch(Findings):
     Attributes:
         model: The model of the branch.
         at: The last step taken from the parent.
+        placebo: The branch with neutral text in the place of the change; None before `run`, or without one.
+        fork_placebo: Forks the placebo; None for none.
     """
 
     def __init__(self, model: LLMModel, at: int, parent: _Parent) -> None:
         """Pair a branch with its parent; see `branch`."""
         self.model, self.at = model, at
+        self.placebo: Branch | None = None
+        self.fork_placebo: Callable[[], Branch] | None = None
         self._parent = parent
 
     def __repr__(self) -> str:
@@ -273,7 +337,7 @@ class Branch(Findings):
         return self._parent.recording.last_step
 
     def run(self, steps: int | None = None) -> None:
-        """Run the branch.
+        """Run the branch, then its placebo.
 
         Args:
             steps: Number of steps after the fork; None to stop where the parent did.
@@ -285,6 +349,18 @@ class Branch(Findings):
         if last <= self.at:
             raise ConfigError(f"the parent ends with step {self.at}, where the branch starts; give the number of steps")
         advance_to(self.model, last)
+        self.run_placebo(last)
+
+    def run_placebo(self, last: int) -> None:
+        """Run the placebo alone, if there is one.
+
+        Args:
+            last: Its last step.
+        """
+        if self.placebo is None and self.fork_placebo is not None:
+            self.placebo = self.fork_placebo()
+        if self.placebo is not None:
+            advance_to(self.placebo.model, last)
 
     @property
     def name(self) -> str:
@@ -296,11 +372,16 @@ class Branch(Findings):
         """The measures of both runs, side by side."""
         return self.compare()
 
+    @property
+    def lead(self) -> list[str]:
+        """What one run of each can show."""
+        return [ONE_RUN if self.placebo is None else f"{ONE_RUN} {PLACEBO_TEXT}"]
+
     def parts(self) -> list[Table]:
-        """Return the measures of both runs in their last common step."""
+        """Return the measures of the runs in their last common step."""
         both = self.compare().dropna()
         last: Any = both[both["step"] == both["step"].max()]
-        return [Table("Both runs in their last common step", last.to_dict("records"))]
+        return [Table("The runs in their last common step", last.to_dict("records"))]
 
     def chart(self, measure: str) -> Chart:
         """Draw a measure of both runs over the steps.
@@ -313,7 +394,9 @@ class Branch(Findings):
         """
         rows = self.compare(measure)
         series = [
-            ChartSeries(name=run, values=rows[run].tolist(), at=rows["step"].tolist()) for run in ("parent", "branch")
+            ChartSeries(name=run, values=rows[run].tolist(), at=rows["step"].tolist())
+            for run in ("parent", "branch", "placebo")
+            if run in rows
         ]
         fork = ChartSeries(values=[None], at=[self.at], kind="moment", colour=GREY)
         return Chart(title=measure, series=[*series, fork])
@@ -325,8 +408,9 @@ class Branch(Findings):
             measure: Name of one measure; None for all.
 
         Returns:
-            One row per step and measure: step, measure, parent, branch, difference (branch minus parent); NaN where one
-            of them did not reach that step.
+            One row per step and measure: step, measure, parent, branch, difference (branch minus parent); and, once
+            a placebo has run, placebo, beyond_placebo (branch minus placebo). NaN where one of them did not reach that
+            step.
 
         Raises:
             ConfigError: If there is no such measure.
@@ -339,6 +423,10 @@ class Branch(Findings):
         order = {name: index for index, name in enumerate(dict.fromkeys([*parent["measure"], *own["measure"]]))}
         both["order"] = [order[name] for name in both["measure"]]
         both["difference"] = both["branch"] - both["parent"]
+        if self.placebo is not None:
+            beside = pd.DataFrame(list(_measures(self.placebo.model.runlog)), columns=["step", "measure", "placebo"])
+            both = both.merge(beside, on=["step", "measure"], how="left", sort=False)
+            both["beyond_placebo"] = both["branch"] - both["placebo"]
         rows = both.sort_values(["order", "step"], ignore_index=True).drop(columns="order")
         if measure is None:
             return rows
@@ -346,8 +434,10 @@ class Branch(Findings):
         return of_measure.reset_index(drop=True)
 
     def close(self) -> None:
-        """Close the model and its log."""
+        """Close the models and their logs."""
         self.model.close()
+        if self.placebo is not None:
+            self.placebo.close()
 
 
 def series(log: str | Path | RunLog) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from mesa import Model
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.findings import Arms, Findings, Table, Value
 from mesa_llm.experiments.runs.sweep import Sweep, sweep
-from mesa_llm.statistics import MIN_RUNS, deviation_bound, runs_needed
+from mesa_llm.statistics import ALPHA, MIN_RUNS, deviation_bound, effect_needed, runs_needed
 from mesa_llm.text import counted, figure_text
 
 WANTED = 0.8
@@ -131,6 +131,26 @@ def power(
     pilot = sweep(model, seeds=seeds, out=out, **options)
     pilot.require_whole()
     return power_from(pilot, measure, smallest_effect, wanted)
+
+
+def power_text(n: int, unit: str = "pair of runs", units: str = "pairs of runs", tests: int = 1) -> str:
+    """Say how large a difference so many pairs find, in standard deviations of the differences between pairs.
+
+    Args:
+        n: Number of pairs.
+        unit: What a pair is, in the singular.
+        units: The same in the plural.
+        tests: Number of tests for which p is corrected: the first that Holm's correction finds has this share of 5 %.
+    """
+    number = counted(n, unit, units)
+    if n < MIN_RUNS:
+        return f"{number} can show nothing: an interval and a test take {MIN_RUNS}, and a small effect many more."
+    found = effect_needed(n, level=ALPHA / tests)
+    level = "5 %" if tests == 1 else f"5 % over {counted(tests, 'test')}"
+    return (
+        f"{number} find a difference of {found:.2f} standard deviations of the differences in 80 of 100 studies "
+        f"(paired t-test, two-sided, {level}). With a pilot in the unit of a measure: `mesa-llm power`."
+    )
 
 
 def require_effect(smallest_effect: float, wanted: float) -> None:

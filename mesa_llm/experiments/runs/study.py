@@ -32,6 +32,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.findings import Findings, Table
 from mesa_llm.experiments.runs.experiment import Experiment
+from mesa_llm.experiments.runs.power import power_text
 from mesa_llm.experiments.runs.runner import through
 from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.budget import SharedBudget
@@ -115,6 +116,15 @@ class Study:
 
     n_seeds: int = N_SEEDS
     """Default number of seeds."""
+
+    placebo: str = ""
+    """Placebo of its language models, or why it has none."""
+
+    unit: str = "run"
+    """What is compared, in the singular: runs, or what `option` counts in each of them."""
+
+    unit_option: str = ""
+    """Option of the study, or parameter, with the number of units in a run; empty for one."""
 
     @property
     def options(self) -> tuple[Parameter, ...]:
@@ -204,6 +214,20 @@ def estimate_study(study: Study, setup: StudySetup, **own: Any) -> tuple[Cost, l
         study.run(replace(setup, seeds=setup.seeds[:1], folder=None, purse=None, workers=1), **own)
     one = sum(counting.costs.values(), Cost())
     return sum([one] * len(setup.seeds), Cost()), list(counting.unpriced)
+
+
+def power_of(study: Study, setup: StudySetup, **own: Any) -> str:
+    """Say how large a difference the seeds of a study can find, and what its placebo is.
+
+    Args:
+        study: The study.
+        setup: Settings of the runs.
+        **own: Options of the study.
+    """
+    default = next((one.default for one in study.options if one.name == study.unit_option), 1)
+    n = len(setup.seeds) * int(own.get(study.unit_option, setup.parameters.get(study.unit_option, default)) or 1)
+    text = power_text(n, f"pair of {study.unit}s", f"pairs of {study.unit}s")
+    return f"{text} Placebo: {study.placebo}." if study.placebo else text
 
 
 def find_studies(package: str | None = None) -> tuple[dict[str, dict[str, Study]], dict[str, str]]:

@@ -168,7 +168,8 @@ def Branches(model: LLMModel) -> None:
     solara.Text(
         "What if something had been different? Up to the fork, a branch replays this run. After it, an unchanged "
         "control and the branch use the same seeds, and the same replies to identical prompts (common random numbers), "
-        "so any difference between them is due to the change. The run itself is not affected.",
+        "so any difference between them is due to the change. A placebo shows how much any text would do. One run of "
+        "each shows no effect: that takes several seeds. The run itself is not affected.",
         classes=["mesa-llm-hint"],
     )
     last = last_fork_of(model)
@@ -189,15 +190,16 @@ def _Fork(model: LLMModel, runner: InterventionRunner, choices: InterventionOpti
     typed, fork_at = use_state(-1)
     chosen, run_for = use_state(0)
     typed_max, set_max = use_state(0)
+    placebo, set_placebo = use_state(True)
     asks = model.llm not in WITHOUT_TEXT
     is_limited = asks and runner.access is None
     at = last if typed < 0 else min(typed, last)
     recorded = last_step_of(model)
     steps = chosen or min(recorded - at, MAX_STEPS) or DEFAULT_STEPS
-    max_calls = typed_max or live_replies(model, steps, at)
+    max_calls = typed_max or live_replies(model, steps, at, placebo=placebo)
 
     def run(intervention: Any) -> None:
-        runner.branch(model, intervention, steps, at, max_calls if is_limited else None)
+        runner.branch(model, intervention, steps, at, max_calls if is_limited else None, placebo=placebo)
 
     with solara.Row(gap="24px", style={"flex-wrap": "wrap"}):
         if last:
@@ -205,6 +207,7 @@ def _Fork(model: LLMModel, runner: InterventionRunner, choices: InterventionOpti
         solara.SliderInt(f"Steps of the branch: {steps}", value=steps, min=1, max=MAX_STEPS, on_value=run_for)
         if is_limited:
             solara.InputInt("Maximum live requests", value=max_calls, on_value=lambda n: set_max(max(n or 0, 0)))
+        solara.Checkbox(label="With a placebo: a neutral text in its place", value=placebo, on_value=set_placebo)
     if at + steps > recorded:
         extra = counted(at + steps - recorded, "step")
         solara.Text(f"The unchanged control makes the {extra} after step {recorded} too.", classes=["mesa-llm-hint"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.experiments.runs.branch import Branch, branch
+from mesa_llm.experiments.runs.neutral import neutral_interventions
 from mesa_llm.model.interventions import (
     EVERYONE,
     NEWSROOM,
@@ -107,6 +108,8 @@ class InterventionRunner:
         steps: int,
         at: int | None = None,
         max_calls: int | None = None,
+        *,
+        placebo: bool = False,
     ) -> None:
         """Run a branch of a run, leaving the run itself unchanged; return at once.
 
@@ -118,14 +121,15 @@ class InterventionRunner:
             intervention: Intervention in the branch.
             steps: Number of steps to run.
             at: Step after which the branch forks; None: the latest.
-            max_calls: Maximum number of live requests of branch and control together, unless the pages share a budget;
-                None: unlimited.
+            max_calls: Maximum number of live requests of branch, control and placebo together, unless the pages share
+                a budget; None: unlimited.
+            placebo: Whether a second branch has a neutral text in the place of the intervention.
         """
 
         def work() -> tuple[str, str]:
             step = int(model.time) if at is None else at
             needs_control = step + steps > last_step_of(model)
-            share = None if max_calls is None else math.ceil(max_calls / (2 if needs_control else 1))
+            share = None if max_calls is None else math.ceil(max_calls / (1 + needs_control + placebo))
             with ExitStack() as opened:
                 control, fault = None, ""
                 if needs_control:
@@ -134,19 +138,26 @@ class InterventionRunner:
                     fault = self._advance(control, steps)
                 # common random numbers: the branch takes the control's replies, unless that was stopped in a step
                 source = model if control is None or fault else control.model
-                fork = self._forked(model, source, step, (intervention,), share)
-                opened.callback(fork.close)
-                ended = self._advance(fork, steps)
-                fault = fault or ended
-                usage = fork.model.usage if control is None else fork.model.usage + control.model.usage
-                table = fork.compare()
-                parent = _series(table, "parent") if control is None else _series(control.compare(), "branch")
-                title, reached = fork.model.interventions.log[-1].text, int(fork.model.time) - step
-                run = BranchRun(
-                    title, fork.at, _series(table, "branch"), parent, usage.calls, fork.model.runlog.n_copied
-                )
-            self.branches = [*self.branches, run][-MAX_BRANCHES:]
-            beside = "" if control is None else " beside an unchanged control branch"
+                runs: list[BranchRun] = []
+                reached = 0
+                parent: dict[str, Series] = {} if control is None else _series(control.compare(), "branch")
+                others = neutral_interventions([intervention])[:1] if placebo else []
+                for change in (*others, intervention):
+                    fork = self._forked(model, source, step, (change,), share)
+                    opened.callback(fork.close)
+                    fault = self._advance(fork, steps) or fault
+                    usage = fork.model.usage if runs or control is None else fork.model.usage + control.model.usage
+                    table = fork.compare()
+                    title = fork.model.interventions.log[-1].text
+                    title = f"placebo: {title}" if change is not intervention else title
+                    own = _series(table, "parent") if control is None else parent
+                    values, copied = _series(table, "branch"), fork.model.runlog.n_copied
+                    runs.append(BranchRun(title, fork.at, values, own, usage.calls, copied))
+                    reached = int(fork.model.time) - step
+            self.branches = [*self.branches, *runs][-MAX_BRANCHES:]
+            run = runs[-1]._replace(calls=sum(one.calls for one in runs), copied=sum(one.copied for one in runs))
+            parts = ("an unchanged control branch" * (control is not None), "a placebo" * placebo)
+            beside = f" beside {' and '.join(filter(None, parts))}" if any(parts) else ""
             replies = f"{run.calls} new and {run.copied} reused replies"
             note = f"The branch ran {counted(reached, 'step')} from step {run.at}{beside}, with {replies}."
             return note, fault
@@ -162,7 +173,7 @@ class InterventionRunner:
         with gate.writing(), gate.waiting():
             named = model.engine.options.get("named")  # no key is sent to an endpoint that a visitor typed
             typed = {"named": texts_in(model.llm) if named is None else named}
-            return branch(source, at, inject=changes, **typed, **self._budget(model, max_calls))
+            return branch(source, at, inject=changes, placebo=False, **typed, **self._budget(model, max_calls))
 
     def _advance(self, fork: Branch, steps: int) -> str:
         """Run a branch, and return why it ended early; empty if it did not."""
@@ -261,7 +272,7 @@ def last_fork_of(model: LLMModel) -> int:
     return last if goes_on and last else last - 1
 
 
-def live_replies(model: LLMModel, steps: int, at: int) -> int:
+def live_replies(model: LLMModel, steps: int, at: int, *, placebo: bool = False) -> int:
     """Return how many live replies a branch and its control may need, a quarter more than one for each agent and step.
 
     Where a step of the run has taken more replies than it has agents, as many are expected.
@@ -270,12 +281,13 @@ def live_replies(model: LLMModel, steps: int, at: int) -> int:
         model: The model.
         steps: Number of steps of the branch.
         at: Step after which it forks.
+        placebo: Whether a placebo runs as well.
     """
     n_agents = sum(1 for _ in llm_agents(model))
     usage, n_steps = model.usage, max(int(model.time), 1)
     per_step = max(n_agents, (usage.calls + usage.replayed) / n_steps)
     n_control = max(0, at + steps - last_step_of(model))
-    return math.ceil(RETRIES * per_step * (steps + n_control))
+    return math.ceil(RETRIES * per_step * ((1 + placebo) * steps + n_control))
 
 
 @dataclass(frozen=True)

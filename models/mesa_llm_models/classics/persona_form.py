@@ -89,5 +89,7 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
     return StudyFindings("persona_form", QUESTION, setting, cost, tables)
 
 
-PERSONA_FORM = Study("persona_form", QUESTION, DilemmaModel, study_persona_form, 30)
+PLACEBO = "none, as the forms of the same persona are compared with each other in the same language model"
+
+PERSONA_FORM = Study("persona_form", QUESTION, DilemmaModel, study_persona_form, 30, PLACEBO)
 """The study, of `mesa-llm study classics persona_form`."""

@@ -15,6 +15,12 @@ from mesa_llm_models.classics.charts import twins_figure
 from mesa_llm_models.classics.persona_form import PERSONA_FORM
 from mesa_llm_models.classics.recordings import CLASSICS, Classic, run_twins
 
+ONE_RUN = (
+    "One run of each: whether a difference is more than chance between two runs of the same agents cannot be told. "
+    "Several seeds of both can tell: mesa-llm sweep, and mesa-llm power for how many."
+)
+"""Limits of the figures."""
+
 
 @dataclass(frozen=True)
 class Twins:
@@ -48,10 +54,15 @@ class Twins:
         cost |= {"done": len(models), "seconds": time.perf_counter() - start_s}
         setting = {"seed": classic.run.rng, "language models": list(models), "steps": classic.steps}
         draw = partial(twins_figure, classic.name, twin, replay)
-        return StudyFindings(classic.name, self.question, setting, cost, [Table(classic.label, rows)], draw)
+        return StudyFindings(classic.name, self.question, setting, cost, [Table(classic.label, rows)], draw, ONE_RUN)
 
 
 TWINS = tuple(map(Twins, CLASSICS.values()))
 
-STUDIES = (*(Study(one.classic.name, one.question, one.classic.model, one.run, 1) for one in TWINS), PERSONA_FORM)
+ONE_RECORDING = "none, as one recorded run stands beside one of its rule twin, which shows no difference between them"
+
+STUDIES = (
+    *(Study(one.classic.name, one.question, one.classic.model, one.run, 1, ONE_RECORDING) for one in TWINS),
+    PERSONA_FORM,
+)
 """One study for each classic, and that of the form of a persona."""

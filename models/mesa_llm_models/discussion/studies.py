@@ -190,7 +190,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 STUDIES = (
-    Study("debate", DEBATE, DiscussionModel, study_debate, 1),
-    Study("trolley", TROLLEY, DiscussionModel, study_trolley, 1),
+    Study("debate", DEBATE, DiscussionModel, study_debate, 1, NEUTRAL_TALK.text, "room", "rooms"),
+    Study("trolley", TROLLEY, DiscussionModel, study_trolley, 1, NO_CLOCK.text, "room", "rooms"),
 )
 """Studies of `mesa-llm study discussion`."""

@@ -351,12 +351,25 @@ def study_ablations(setup: StudySetup, *, data: Path | None = None) -> ArmFindin
 WITH_ARMS = (POLARISATION, HERD, COUNTERFACTUAL, RUMOURS)
 """Studies with arms that share their seeds."""
 
+NONE_NEEDED = {
+    "spreading": "none, as the study compares curves with real ones and with baselines",
+    "ablations": "none, as each arm takes a part of the world away from the same language model",
+    "scale": "none, as the control is the smaller network of the same language model",
+    "groups": "none, as the control is the smaller group of the same language model",
+    "fit": "none, as no language model takes part",
+}
+"""Study without a placebo → why it has none."""
+
 STUDIES = (
-    Study("spreading", SPREADING, SpreadingModel, study_spreading, N_SEEDS),
-    *(Study(one.name, one.question, one.model, one.run, N_SEEDS) for one in WITH_ARMS),
-    Study("ablations", ABLATIONS.question, AblationModel, study_ablations, N_SEEDS),
-    Study("scale", SCALE.question, HerdModel, study_scale, N_LARGE),
-    Study("groups", GROUPS_QUESTION, PolarisationModel, study_groups, N_LARGE),
-    Study("fit", FIT, SpreadingModel, study_fit, 1),
+    Study("spreading", SPREADING, SpreadingModel, study_spreading, N_SEEDS, NONE_NEEDED["spreading"]),
+    *(
+        Study(one.name, one.question, one.model, one.run, N_SEEDS, one.placebo.text)
+        for one in WITH_ARMS
+        if one.placebo is not None
+    ),
+    Study("ablations", ABLATIONS.question, AblationModel, study_ablations, N_SEEDS, NONE_NEEDED["ablations"]),
+    Study("scale", SCALE.question, HerdModel, study_scale, N_LARGE, NONE_NEEDED["scale"]),
+    Study("groups", GROUPS_QUESTION, PolarisationModel, study_groups, N_LARGE, NONE_NEEDED["groups"]),
+    Study("fit", FIT, SpreadingModel, study_fit, 1, NONE_NEEDED["fit"]),
 )
 """All studies."""
