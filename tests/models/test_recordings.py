@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -63,7 +64,8 @@ def test_a_recorded_audit_is_judged_again_as_its_page_says(tmp_path: Path) -> No
     found = run_setup(recorded_audit(DilemmaModel, tmp_path))
     (claim,) = found.claims
     sensitive = {row.perturbation.name: row.result.effect.value for row in claim.in_state("sensitive")}
-    page = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+    page = " ".join((ROOT / "docs" / "auditing.md").read_text(encoding="utf-8").replace("\n>", " ").split())
     assert all(f"{value:.2f}" in page for value in sensitive.values())
-    assert f"{len(claim.in_state('stable'))} of {len(claim.perturbations)} changes" in page
+    assert f"Of {len(claim.perturbations)} changes, it is shown under {len(claim.showing('shown'))};" in page
+    assert re.sub(r" and judged with [\d.]*\d", "", found.methods) in page
     assert claim.verdict in (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")

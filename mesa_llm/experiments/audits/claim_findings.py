@@ -305,8 +305,8 @@ class ClaimFindings:
         note = (
             "n: pairs of runs with equal seeds. Effect with its 95 % interval, and its difference from the baseline "
             f"with its {coverage} interval. {shown}size: stable if that interval lies within "
-            f"±{figure_text(self.claim.smallest_effect)}. p of the paired t-test, corrected by Holm for the "
-            f"{counted(len(rows), 'perturbation')} of this claim."
+            f"±{figure_text(self.claim.smallest_effect)}. p of the paired t-test, corrected by Holm over "
+            "all claims and perturbations of the audit."
         )
         found = [Table(f"{self.claim.name}: perturbations", rows, note)]
         if controls:

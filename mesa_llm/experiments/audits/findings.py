@@ -130,7 +130,8 @@ class Audit(Findings):
         Returns:
             One row per claim and perturbation: `claim`, `dimension`, `perturbation`, the number of pairs of runs `n`
             with its `unit`, the `effect` with its 95 % interval, whether the claim is `shown`, the `difference` with
-            its 90 % interval, the p corrected by Holm over the rows of the claim, and the verdict on its `size`.
+            the interval on which its judgement rests, the p corrected by Holm over all claims and perturbations, and
+            the verdict on its `size`.
 
         Raises:
             ConfigError: If no claim is about it.

@@ -29,8 +29,9 @@ _RANGE = (
 _SIZE = (
     "Each perturbation was run with the seeds of the baseline, and effects were compared in pairs of runs with equal "
     "seeds. The size of an effect counts as stable under a perturbation if two one-sided paired t-tests show its "
-    "difference from the baseline to be smaller than the smallest effect of interest; as sensitive if the interval of "
-    "the difference that belongs to these tests lies beyond the smallest effect of interest and the paired t-test, "
+    "difference from the baseline to be smaller than the smallest effect of interest (and, where only a few pairs "
+    "differ from all others, as many such pairs as cannot be excluded would not matter); as sensitive if the interval "
+    "of the difference that belongs to these tests lies beyond the smallest effect of interest and the paired t-test, "
     "corrected by Holm over {family}, rejects that there is no difference, or if the claim is reversed; and otherwise "
     "as undecided. Whether a claim is shown is tested in each condition on its own, without a correction for the "
     "number of conditions. Intervals of means are 95 % intervals."
