@@ -81,7 +81,7 @@ def test_lives_in_two_worlds_keep_the_promises_of_every_model(check) -> None:
 
 def test_planted_shifts_are_found_with_their_direction_and_no_others() -> None:
     biases = ["Anchoring", "EndowmentEffect", "InGroupBias"]
-    found = study_memory(StudySetup([1, 2], parameters={"biases": biases, "n_agents": 5}), people=5, months=3)
+    found = study_memory(StudySetup([1, 2], parameters={"biases": biases, "n_agents": 12}), people=12, months=3)
     rows = frame(found).set_index(["source", "bias"])
     for source in ("oasis", "econ_agent"):
         for bias in biases:
