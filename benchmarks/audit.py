@@ -6,7 +6,7 @@
 
 A mind is a distribution of the measure in 24 changes and a baseline, 0, 2 or 3 times the smallest effect apart. Its
 audits are simulated by drawing from it, with the rule of `mesa_llm.experiments.audits.verdict` for many audits at once;
-of each mind, one audit is judged by the library too, which must say the same. The rule was chosen on the first half of
+one audit of each kind is judged by the library too, which must say the same. The rule was chosen on the first half of
 the kinds; the second half was drawn only afterwards.
 """
 
@@ -285,10 +285,8 @@ def judged_by_library(values: FloatArray, smallest: float, looks: Sequence[Look]
     for look in looks:
         seen = values[:, : look.n_seeds].tolist()
         still = [change for change, of in enumerate(state) if of == UNDECIDED]
-        contrasts = [
-            Contrast(seen[0], seen[1 + change], level, smallest, scale_of(value for row in seen for value in row))
-            for change in still
-        ]
+        scale = scale_of(value for row in seen for value in row)
+        contrasts = [Contrast(seen[0], seen[1 + change], level, smallest, scale) for change in still]
         found = judge(contrasts, level=look.level, n_stable=state.count(STABLE), look=look.number)
         for change, one in zip(still, found, strict=True):
             state[change] = {"undecided": UNDECIDED, "stable": STABLE, "sensitive": SENSITIVE}[one.change]
@@ -352,7 +350,11 @@ def simulate(kinds: Iterable[Kind], audits: int, designs: dict[str, list[Look]])
             for name, looks in designs.items():
                 state, seeds = judged(values, kind.smallest, looks)
                 found.setdefault((kind.name, name, size), Rates()).add(state, seeds, means)
-                if name == "looks" and state[0].tolist() != judged_by_library(values[0], kind.smallest, looks):
+                if (
+                    name == "looks"
+                    and size == 2.0
+                    and state[0].tolist() != judged_by_library(values[0], kind.smallest, looks)
+                ):
                     raise SystemExit(f"{kind.name}, {size}: the library judges otherwise")
     return found
 
@@ -458,7 +460,7 @@ def main() -> int:
     parser.add_argument("--audits", type=int, default=200, help="number of audits of each mind")
     parser.add_argument("--end-to-end", type=int, default=0, help="number of whole audits of each scripted mind")
     arguments = parser.parse_args()
-    sizes = range(20, MAX_FIXED + 1, 10)
+    sizes = [*range(40, 100, 10), 120, 140, MAX_FIXED]
     designs = {"looks": looks_at(look_numbers()), **{str(n): fixed(n) for n in sizes}}
     start_s, thresholds = time.process_time(), list[Threshold]()
     head = ("kind", "false alarms", "stable, wrongly", "found: 2 ×", "3 ×", "stable: 0 ×", "runs: 0 ×", "3 ×")
