@@ -1,7 +1,7 @@
 """Error rates of audits, on planted minds whose true behaviour is known.
 
     python benchmarks/audit.py                       # prints the tables of docs/auditing.md
-    python benchmarks/audit.py --audits 50           # quicker, less exact
+    python benchmarks/audit.py --audits 20           # quicker, less exact
     python benchmarks/audit.py --end-to-end 5        # and so many whole audits of each scripted mind
 
 A mind is a distribution of the measure in 24 changes and a baseline, 0, 2 or 3 times the smallest effect apart. Its
@@ -457,7 +457,7 @@ def end_to_end(n_audits: int) -> list[tuple[str, ...]]:
 def main() -> int:
     """Print the tables; fail if a rate misses its goal by more than half."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--audits", type=int, default=200, help="number of audits of each mind")
+    parser.add_argument("--audits", type=int, default=60, help="number of audits of each mind")
     parser.add_argument("--end-to-end", type=int, default=0, help="number of whole audits of each scripted mind")
     arguments = parser.parse_args()
     sizes = [*range(40, 100, 10), 120, 140, MAX_FIXED]
