@@ -31,8 +31,8 @@ from mesa_llm import ScriptedLLM
 from mesa_llm.engine.access import Access, OpenedModel
 from mesa_llm.experiments.audits import audit, level_of
 from mesa_llm.experiments.audits.claim import expectation_of
-from mesa_llm.experiments.audits.looks import Look, look_numbers, looks_at
-from mesa_llm.experiments.audits.verdict import MAX_FEW, Contrast, judge, scale_of
+from mesa_llm.experiments.audits.looks import AuditLook, look_numbers, looks_at
+from mesa_llm.experiments.audits.verdict import MAX_FEW, PairedEffects, judge, scale_of
 from mesa_llm.experiments.runs.runner import through
 from mesa_llm.llm.protocol import Capabilities
 from mesa_llm.records import Request
@@ -202,7 +202,7 @@ def means_of(kind: Kind, size: float, audits: int, n_seeds: int) -> FloatArray:
 # -- the rule, for many audits at once
 
 
-def judged(values: FloatArray, smallest: float, looks: Sequence[Look]) -> tuple[npt.NDArray[np.int_], FloatArray]:
+def judged(values: FloatArray, smallest: float, looks: Sequence[AuditLook]) -> tuple[npt.NDArray[np.int_], FloatArray]:
     """Judge many audits by looks.
 
     Args:
@@ -279,14 +279,14 @@ def _few_would_not_matter(values: FloatArray, change: int, smallest: float, leve
     return bool(abs(counted[counts.argmax()]) + share * scale < smallest)
 
 
-def judged_by_library(values: FloatArray, smallest: float, looks: Sequence[Look]) -> list[int]:
+def judged_by_library(values: FloatArray, smallest: float, looks: Sequence[AuditLook]) -> list[int]:
     """Judge one audit as the library does."""
     state, level = [UNDECIDED] * (len(values) - 1), expectation_of("", smallest)
     for look in looks:
         seen = values[:, : look.n_seeds].tolist()
         still = [change for change, of in enumerate(state) if of == UNDECIDED]
         scale = scale_of(value for row in seen for value in row)
-        contrasts = [Contrast(seen[0], seen[1 + change], level, smallest, scale) for change in still]
+        contrasts = [PairedEffects(seen[0], seen[1 + change], level, smallest, scale) for change in still]
         found = judge(contrasts, level=look.level, n_stable=state.count(STABLE), look=look.number)
         for change, one in zip(still, found, strict=True):
             state[change] = {"undecided": UNDECIDED, "stable": STABLE, "sensitive": SENSITIVE}[one.change]
@@ -330,12 +330,14 @@ class Rates:
         return self.runs / self.audits
 
 
-def fixed(n: int) -> list[Look]:
+def fixed(n: int) -> list[AuditLook]:
     """Return the one look of a fixed design."""
-    return [Look(n, ALPHA, None)]
+    return [AuditLook(n, ALPHA, None)]
 
 
-def simulate(kinds: Iterable[Kind], audits: int, designs: dict[str, list[Look]]) -> dict[tuple[str, str, float], Rates]:
+def simulate(
+    kinds: Iterable[Kind], audits: int, designs: dict[str, list[AuditLook]]
+) -> dict[tuple[str, str, float], Rates]:
     """Simulate audits of all minds of some kinds, in several designs, of the same draws.
 
     Returns:

@@ -21,7 +21,7 @@ from mesa_llm.experiments.audits.dimensions import (
     Setting,
     not_run_texts,
 )
-from mesa_llm.experiments.audits.looks import Look, looks_text
+from mesa_llm.experiments.audits.looks import AuditLook, looks_text
 from mesa_llm.experiments.audits.methods import methods_text
 from mesa_llm.experiments.audits.multiverse import MULTIVERSE, Interactions
 from mesa_llm.experiments.audits.probes import AwarenessRate
@@ -82,7 +82,7 @@ class Audit(Findings):
     deciders: Deciders | None = None
     """What decided in the baseline and under other language models; None: not read."""
 
-    looks: tuple[Look, ...] = ()
+    looks: tuple[AuditLook, ...] = ()
     """Looks that were fixed beforehand; empty in a fixed design."""
 
     seal: SealCheck | None = None

@@ -11,7 +11,7 @@ from typing import Any
 
 from mesa_llm.experiments.audits.claim import AuditClaim
 from mesa_llm.experiments.audits.setup import AuditSetup, Condition, runs_of
-from mesa_llm.experiments.audits.verdict import Contrast, Shown, Stability, judge, scale_of, shown
+from mesa_llm.experiments.audits.verdict import PairedEffects, Shown, Stability, judge, scale_of, shown
 from mesa_llm.experiments.runs.run import Run
 
 
@@ -70,12 +70,12 @@ def judged_by_looks(setup: AuditSetup, rows: Mapping[Path, Mapping[str, Any]]) -
     return Judged(n_seeds, changes, what)
 
 
-def _contrast(setup: AuditSetup, effects: Mapping[Condition, Sequence[float]], one: Condition) -> Contrast:
+def _contrast(setup: AuditSetup, effects: Mapping[Condition, Sequence[float]], one: Condition) -> PairedEffects:
     """Return the effects of a claim under a perturbation, beside those of the baseline."""
     claim, perturbed = setup.claims[one[0]], effects[one]
     seen = [value for (index, _), values in effects.items() if index == one[0] for value in values]
     own = effects[one[0], 0]
-    return Contrast(own, perturbed, claim.expectation, claim.smallest_effect, scale_of(seen))
+    return PairedEffects(own, perturbed, claim.expectation, claim.smallest_effect, scale_of(seen))
 
 
 def _shown(setup: AuditSetup, one: Condition, effects: Sequence[float], level: float) -> Shown:

@@ -41,7 +41,7 @@ SCORES = np.linspace(-8.0, 8.0, 161)
 
 
 @dataclass(frozen=True)
-class Look:
+class AuditLook:
     """One look at the runs of an audit."""
 
     n_seeds: int
@@ -78,14 +78,14 @@ def require_looks(numbers: Sequence[int]) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def looks_at(numbers: Sequence[int]) -> list[Look]:
+def looks_at(numbers: Sequence[int]) -> list[AuditLook]:
     """Return looks at given numbers of seeds, with the levels that spend the error.
 
     Args:
         numbers: Numbers of seeds, as `require_looks` returns them.
     """
     levels = _levels(tuple(numbers))
-    return [Look(n, level, index) for index, (n, level) in enumerate(zip(numbers, levels, strict=True), 1)]
+    return [AuditLook(n, level, index) for index, (n, level) in enumerate(zip(numbers, levels, strict=True), 1)]
 
 
 @lru_cache(maxsize=64)
@@ -112,7 +112,7 @@ def _error(numbers: Sequence[int], levels: np.ndarray) -> float:
     return error
 
 
-def power_text(looks: Sequence[Look], n_tests: int) -> str:
+def power_text(looks: Sequence[AuditLook], n_tests: int) -> str:
     """Describe which change an audit finds, at its first look and at its last.
 
     Args:
@@ -129,7 +129,7 @@ def power_text(looks: Sequence[Look], n_tests: int) -> str:
     )
 
 
-def looks_text(looks: Sequence[Look]) -> str:
+def looks_text(looks: Sequence[AuditLook]) -> str:
     """Describe looks for a methods section; empty for a fixed design."""
     if len(looks) < 2:
         return ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from mesa_llm.experiments.audits.claim import AuditClaim
 from mesa_llm.experiments.audits.dimensions import AuditPlan, Perturbation, Setting, perturbation
 from mesa_llm.experiments.audits.interactions import InteractionPlan
-from mesa_llm.experiments.audits.looks import Look, looks_at
+from mesa_llm.experiments.audits.looks import AuditLook, looks_at
 from mesa_llm.experiments.audits.seal import SEAL, Seal
 from mesa_llm.experiments.runs.run import Run
 from mesa_llm.model.identity import name_of
@@ -78,9 +78,9 @@ class AuditSetup:
     """Numbers of seeds at which it looks; empty: once, at all seeds, which is a fixed design."""
 
     @property
-    def looks(self) -> list[Look]:
+    def looks(self) -> list[AuditLook]:
         """The looks, with their levels."""
-        return looks_at(self.look_numbers) if self.look_numbers else [Look(len(self.seeds), ALPHA, None)]
+        return looks_at(self.look_numbers) if self.look_numbers else [AuditLook(len(self.seeds), ALPHA, None)]
 
     @cached_property
     def arms(self) -> list[Perturbation | None]:

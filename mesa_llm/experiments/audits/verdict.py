@@ -134,7 +134,7 @@ class Stability:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class PairedEffects:
     """Effects of a claim under one perturbation, and in the baseline."""
 
     baseline: Sequence[float]
@@ -174,7 +174,7 @@ def stability(
         ValueError: If the numbers of seeds differ.
     """
     scale = scale_of([*baseline, *(value for one in perturbed for value in one)])
-    return judge([Contrast(baseline, one, expectation, smallest_effect, scale) for one in perturbed], level=level)
+    return judge([PairedEffects(baseline, one, expectation, smallest_effect, scale) for one in perturbed], level=level)
 
 
 def scale_of(effects: Iterable[float]) -> float:
@@ -184,7 +184,7 @@ def scale_of(effects: Iterable[float]) -> float:
 
 
 def judge(
-    contrasts: Sequence[Contrast], *, level: float = ALPHA, n_stable: int = 0, look: int | None = None
+    contrasts: Sequence[PairedEffects], *, level: float = ALPHA, n_stable: int = 0, look: int | None = None
 ) -> list[Stability]:
     """Judge all perturbations of an audit, for all its claims, at one look.
 
@@ -217,7 +217,7 @@ def judge(
     ]
 
 
-def _pairs(one: Contrast) -> tuple[FloatArray, FloatArray]:
+def _pairs(one: PairedEffects) -> tuple[FloatArray, FloatArray]:
     """Return the effects of the seeds that have both."""
     base, other = np.asarray(one.baseline, dtype=np.float64), np.asarray(one.perturbed, dtype=np.float64)
     if len(other) != len(base):
@@ -227,7 +227,7 @@ def _pairs(one: Contrast) -> tuple[FloatArray, FloatArray]:
 
 
 def _judged(
-    contrast: Contrast,
+    contrast: PairedEffects,
     pair: tuple[FloatArray, FloatArray],
     compared: Comparison | None,
     p: float | None,
