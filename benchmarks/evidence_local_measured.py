@@ -187,7 +187,7 @@ def persona_form(llm: str, logs: Path, seeds: int | None, replays: bool) -> list
     for row in differences.rows:
         quantity = f"{row['pair']} (percentage points)"
         rows.append(LocalRow(quantity, _interval(row, "difference"), n, "pairs of runs", _shown(row)))
-    largest = max(abs(float(row["difference"] or 0)) for row in differences.rows)
+    largest = max(abs(float(row["difference"] or 0)) for row in differences.rows[:-1])
     published = ", ".join(f"{name} {size:.0f}" for name, size in PUBLISHED.items())
     note = "largest of three differences, which chance alone makes larger than 0 (percentage points)"
     return [*rows, LocalRow(note, figure_text(largest), n, "pairs of runs", "", published)]
@@ -201,7 +201,7 @@ def _interval(row: Mapping[str, Any], name: str) -> str:
 
 def _shown(row: Mapping[str, Any]) -> str:
     p = row["adjusted p"]
-    return "cannot tell" if p is None else f"{'shown' if p <= 0.05 else 'cannot tell'} (p = {p:.2g}, Holm over three)"
+    return "cannot tell" if p is None else f"{'shown' if p <= 0.05 else 'cannot tell'} (p = {p:.2g}, Holm over four)"
 
 
 def audited(llm: str, logs: Path, seeds: int | None, replays: bool) -> list[LocalRow]:
@@ -255,7 +255,7 @@ def _form_text(rows: Sequence[Mapping[str, Any]]) -> str:
     pairs = [f"{row['quantity'].removesuffix(' (percentage points)')} {row['ours']}" for row in shown]
     return (
         f"The form of one persona moves its cooperation in a prisoner's dilemma, in percentage points: "
-        f"{', '.join(pairs)} ({counted(rows[0]['n'], 'pair')} of runs each, Holm over three)."
+        f"{', '.join(pairs)} ({counted(rows[0]['n'], 'pair')} of runs each, Holm over four)."
         if pairs
         else f"Whether the form of a persona moves its cooperation cannot be told from {rows[0]['n']} pairs of runs."
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from scipy import stats
 from mesa_llm import AgentDesign
 from mesa_llm.engine.presentation import PersonaForm, Presentation
 from mesa_llm.experiments.findings import Table, Value, comparison_cells, estimate_cells
+from mesa_llm.experiments.runs.neutral import NEUTRAL
 from mesa_llm.experiments.runs.study import Study, StudyFindings, StudySetup
 from mesa_llm.statistics import compare, correct, mean_estimate
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
@@ -39,6 +41,9 @@ Source:
     arXiv 2605.18890, case 1. With gpt-5.2 the description lies 76 points below plain, and 73 below the table.
 """
 
+PLACEBO = "plain and a meaningless sentence"
+"""Condition that should change nothing: what any change of the words does."""
+
 MEASURE = "guests_cooperation"
 
 
@@ -52,6 +57,7 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
     designs = {
         name: AgentDesign(persona=PERSONA, presentation=Presentation(persona_form=form)) for name, form in FORMS.items()
     }
+    designs[PLACEBO] = replace(designs["plain"], persona=f"{PERSONA} {NEUTRAL[0]}")
     fixed = {"guests": 2, "regulars": False, **setup.parameters, "rounds": rounds}
     with closing(setup.experiment()) as runs:
         table = runs.sweep("persona_form", DilemmaModel, fixed=fixed, designs=designs).table
@@ -63,14 +69,14 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
         {"form": name, **estimate_cells(mean_estimate(column, bounds=(0, 100)), "cooperation")}
         for name, column in shares.items()
     ]
-    names = list(combinations(shares, 2))
+    names = [*combinations(FORMS, 2), ("plain", PLACEBO)]
     compared = correct([compare(shares[first], shares[second]) for first, second in names], "holm")
     pairs: list[dict[str, Value]] = []
     for (first, second), one in zip(names, compared, strict=True):
         test: Any = stats.mannwhitneyu(shares[first], shares[second])
         cells = {"pair": f"{first} − {second}", **comparison_cells(one), "published test": float(test.pvalue)}
         pairs.append(cells)
-    largest = max(abs(float(pair["difference"] or 0)) for pair in pairs)
+    largest = max(abs(float(pair["difference"] or 0)) for pair in pairs[:-1])
     beside: list[dict[str, Value]] = [
         {"language model": name, "largest difference": size} for name, size in PUBLISHED.items()
     ]
@@ -80,8 +86,9 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
         Table(
             "Differences",
             pairs,
-            "Percentage points, paired by seed; p of the paired t-test, corrected by Holm. "
-            "The published test is an unpaired one (two-sided Mann–Whitney).",
+            "Percentage points, paired by seed; p of the paired t-test, corrected by Holm. The last pair is the "
+            "placebo: what a sentence does that means nothing. The published test is an unpaired one (two-sided "
+            "Mann–Whitney).",
         ),
         Table("Beside the published sizes", beside, "Percentage points (arXiv 2605.18890, case 1); personas differ."),
     ]
@@ -89,7 +96,12 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
     return StudyFindings("persona_form", QUESTION, setting, cost, tables)
 
 
-PLACEBO = "none, as the forms of the same persona are compared with each other in the same language model"
-
-PERSONA_FORM = Study("persona_form", QUESTION, DilemmaModel, study_persona_form, 30, PLACEBO)
+PERSONA_FORM = Study(
+    "persona_form",
+    QUESTION,
+    DilemmaModel,
+    study_persona_form,
+    30,
+    f"{PLACEBO}: a sentence about a river after the persona",
+)
 """The study, of `mesa-llm study classics persona_form`."""
