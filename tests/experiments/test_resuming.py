@@ -142,6 +142,16 @@ def common(found: Any, recorded: Any) -> Any:
     return found
 
 
+GROWN = {"arms": "blind", "rooms": "", "forms": ""}
+"""Study that has had a placebo since → begin of the figures of a reference that it has under another name."""
+
+
+def is_kept(table: list[Any], row: dict[str, Any]) -> bool:
+    """Check whether a table still has a row, among others and beside further cells."""
+    wanted = {name: value for name, value in row.items() if name not in JUDGED}
+    return any(wanted.items() <= one.items() for one in table)
+
+
 def logs_in(folder: Path) -> dict[str, tuple[Any, ...]]:
     """Return the run logs of a folder: path → digests of the steps, and number of calls."""
     found: dict[str, tuple[Any, ...]] = {}
@@ -168,8 +178,16 @@ def test_a_folder_of_before_is_resumed(folders: Path, name: str) -> None:
     rows = {file: file.stat().st_mtime_ns for file in folder.rglob("*-*.json")}
     found = EXPERIMENTS[name](folder)
     recorded = json.loads((folders / f"{name}.json").read_text(encoding="utf-8"))
-    assert common(lasting(found), recorded) == common(recorded, recorded)
-    assert logs_in(folder) == before
+    if name in GROWN:
+        gone = GROWN[name]
+        for title, table in recorded["tables"].items():
+            rows_of = [row for row in table if not gone or not str(row["figure"]).startswith(gone)]
+            assert rows_of
+            assert all(is_kept(lasting(found)["tables"][title], row) for row in rows_of)
+    else:
+        assert common(lasting(found), recorded) == common(recorded, recorded)
+    assert before.items() <= logs_in(folder).items()
+    assert name in GROWN or len(logs_in(folder)) == len(before)
     assert {file: file.stat().st_mtime_ns for file in rows} == rows
 
 

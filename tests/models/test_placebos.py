@@ -33,7 +33,7 @@ STUDIES: dict[str, tuple[dict[str, Any], str, str]] = {
 """Study with a placebo → parameters of a small run, and what its treated arms and its placebos have of their own."""
 
 
-WITH_PLACEBOS = {"shachi memory", "shachi worlds", "shachi validity"}
+WITH_PLACEBOS = {"classics persona_form", "shachi memory", "shachi worlds", "shachi validity"}
 """Studies whose control arms are sweeps of their own; tests/models/test_shachi_acceptance.py."""
 
 
