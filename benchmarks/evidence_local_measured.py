@@ -15,6 +15,7 @@ from typing import Any
 from mesa_llm.engine.access import Access
 from mesa_llm.experiments.audits import recorded_audit, run_setup
 from mesa_llm.experiments.audits.audit import Audit
+from mesa_llm.experiments.audits.claim_findings import SHOWN_WORDS
 from mesa_llm.experiments.audits.probes import AwarenessJob
 from mesa_llm.experiments.persona import choices_made, persona_contrast
 from mesa_llm.experiments.runs.run import Run
@@ -219,11 +220,14 @@ def audit_rows(found: Audit) -> list[LocalRow]:
             f"under “{row.perturbation.name}”",
             row.result.effect,
             "pairs of runs",
-            f"claim {row.result.shown}; size {row.result.change}",
+            f"claim {SHOWN_WORDS[row.result.shown]}; size {row.result.change}",
         )
         for row in one.perturbations
     ]
-    rows += [LocalRow.of(f"beside it: {row.name}", row.effect, "pairs of runs", row.shown) for row in one.controls]
+    rows += [
+        LocalRow.of(f"beside it: {row.name}", row.effect, "pairs of runs", SHOWN_WORDS[row.shown])
+        for row in one.controls
+    ]
     return [*rows, LocalRow("asked aside", found.awareness_text, len(found.seeds), "runs")]
 
 
@@ -237,7 +241,7 @@ def _persona_text(rows: Sequence[Mapping[str, Any]]) -> str:
     named = f": {', '.join(reacts)}" if reacts else ""
     return (
         f"In the words that the prompts were tuned on, it reacts to its persona in {len(reacts)} of {len(rows)} "
-        f"contrasts{named}; {undecided} cannot tell. In other words less of it is left (below)."
+        f"contrasts{named}; {undecided} cannot tell. Other words are another matter (below)."
     )
 
 
@@ -270,8 +274,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "Expected answer under a persona that should score high, minus that under one that should score low, from the "
         "probabilities of all answers; two wordings of each persona. *Reacts*: the interval excludes 0, and the "
         "difference is a tenth of the range or more. Questions are the units: nothing is said of other questions, and "
-        "the prompts were tuned on these. Elsewhere less is left: extraversion's contrast was 0.24 to 0.95 points with "
-        "personas of other words, and 0.07 to 0.54 with eight other items (version 1.0.0, measured by hand).",
+        "the prompts were tuned on these. Elsewhere less is left: with local:1.5b, extraversion's contrast was 0.24 to "
+        "0.95 points with personas of other words, and 0.07 to 0.54 with eight other items (1.0.0, measured by hand).",
     ),
     "opinions": Measurement(
         "Does it change opinions as a known reference does?",
@@ -308,8 +312,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             f"Audited: two kind players cooperate with a probability {rows[0]['ours']} above that of two ruthless ones "
             f"({counted(rows[0]['n'], 'pair')} of runs). {rows[0]['verdict']} {rows[-1]['ours']}"
         ),
-        "What the verdicts mean: [Audit a claim](auditing.md). The runs are of version 1.0.0, and no prompt in them "
-        "has changed since: they replay.",
+        "What the verdicts mean: [Audit a claim](auditing.md). No prompt of these runs has changed since they were "
+        "made: they replay.",
         ships_logs=False,
     ),
 }
