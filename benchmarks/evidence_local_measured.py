@@ -202,7 +202,7 @@ def _interval(row: Mapping[str, Any], name: str) -> str:
 
 def _shown(row: Mapping[str, Any]) -> str:
     p = row["adjusted p"]
-    return "cannot tell" if p is None else f"{'shown' if p <= 0.05 else 'cannot tell'} (p = {p:.2g}, Holm over four)"
+    return str(row["verdict"]) if p is None else f"{row['verdict']} (p = {p:.2g}, Holm over four)"
 
 
 def audited(llm: str, logs: Path, seeds: int | None, replays: bool) -> list[LocalRow]:

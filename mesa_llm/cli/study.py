@@ -59,6 +59,10 @@ def study(
     ] = None,
     plot: Plot = None,
     workers: Annotated[int, typer.Option(min=1, help="Number of runs at a time.")] = 1,
+    smallest_effect: Annotated[
+        float | None,
+        typer.Option(help="Smallest difference from a placebo that would matter: what is smaller is absent."),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -87,6 +91,7 @@ def study(
         access={name: value for name, value in options.access.items() if name not in BUDGET},
         purse=SharedBudget(*budget) if any(budget) else None,
         steps=steps,
+        smallest_effect=smallest_effect,
     )
     if dry_run:
         how: dict[str, Any] = {"llm": setup.llm, "n_seeds": len(setup.seeds), "is_batch": options.batch}

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.experiments.runs.study import StudySetup, find_studies, find_study, power_of
+from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.runs.study import StudySetup, find_studies, find_study, power_of, study
 from mesa_llm.runlog.log import RunLog
 from mesa_llm_models.oasis.herd import GROUPS
 from tests.faulty_server import FaultyServer
@@ -108,3 +109,16 @@ def test_each_study_says_its_placebo_or_why_it_has_none(name) -> None:
 )
 def test_a_study_says_beforehand_what_its_seeds_can_find(name, n_seeds, text) -> None:
     assert text in power_of(find_study(*name.split()), StudySetup(range(n_seeds)))
+
+
+@pytest.mark.parametrize(("smallest", "verdict"), [(None, "cannot tell"), (5.0, "absent")])
+def test_a_study_calls_a_difference_absent_only_within_a_smallest_effect(smallest, verdict) -> None:
+    small = {"n_agents": 20, "posts_per_step": 2}
+    found = study("oasis", "herd", seeds=5, steps=2, parameters=small, smallest_effect=smallest)
+    (table,) = (part for part in found.parts() if part.title == "Against the placebo: votes hidden")
+    assert {row["verdict"] for row in table.rows} == {verdict}
+
+
+def test_a_smallest_effect_is_above_0() -> None:
+    with pytest.raises(ConfigError, match=r"smallest_effect=-1: wanted a number above 0"):
+        study("oasis", "herd", seeds=1, smallest_effect=-1)

@@ -21,7 +21,7 @@ from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
 from mesa_llm.statistics import Column, Comparison, Estimate, compare, correct, mean_estimate, mean_intervals
-from mesa_llm.text import counted
+from mesa_llm.text import counted, figure_text
 
 if TYPE_CHECKING:
     from mesa_llm.charts import Drawn
@@ -220,10 +220,10 @@ class Arms:
         bands = {arm: bands_of(course, self.measures) for arm, course in courses.items()}
         figures = [self.outcomes(of_seed) for of_seed in by_seed]
         found = arm_findings(self.name, self.question, setup, n_steps, cost, bands, estimates(figures), self.draw)
-        differences = {} if self.placebo is None else self.against(self.placebo, figures)
+        differences = {} if self.placebo is None else self.against(self.placebo, figures, setup.smallest_effect)
         tables = [*found.tables]
         if self.placebo is not None:
-            tables.append(difference_table(differences, self.placebo))
+            tables.append(difference_table(differences, self.placebo, setup.smallest_effect))
         design = [] if self.placebo is None else self.placebo.design(self.arms, setup)
         return replace(found, results=results, differences=differences, tables=tables, design=design)
 
@@ -235,12 +235,15 @@ class Arms:
         """
         return arms
 
-    def against(self, placebo: Placebo, figures: Sequence[Mapping[str, float]]) -> dict[str, Comparison]:
+    def against(
+        self, placebo: Placebo, figures: Sequence[Mapping[str, float]], smallest_effect: float | None
+    ) -> dict[str, Comparison]:
         """Compare the figures of the treated arms with those of their placebos, paired by seed.
 
         Args:
             placebo: The placebo.
             figures: Figures of each seed, by name.
+            smallest_effect: Smallest difference of interest; None: nothing is absent.
         """
         pairs: dict[str, tuple[Column, Column]] = {}
         for arm in self.arms:
@@ -250,39 +253,47 @@ class Arms:
                     [one.get(f"{arm}: {figure}") for one in figures],
                     [one.get(f"{other}: {figure}") for one in figures],
                 )
-        return corrected(pairs)
+        return corrected(pairs, smallest_effect)
 
 
-def corrected(pairs: Mapping[str, tuple[Column, Column]]) -> dict[str, Comparison]:
+def corrected(pairs: Mapping[str, tuple[Column, Column]], smallest_effect: float | None) -> dict[str, Comparison]:
     """Compare treated arms with their placebos in several figures, with p corrected for all of them (Holm).
 
     Args:
         pairs: Name of a figure → its values in the treated arm and in the placebo, in the same order of units.
+        smallest_effect: Smallest difference of interest; None: nothing is absent.
 
     Returns:
         Name of a figure → its comparison, without figures that no pair has.
     """
-    compared = correct([compare(*both) for both in pairs.values()], "holm")
+    compared = correct([compare(*both, margin=smallest_effect) for both in pairs.values()], "holm")
     return {name: one for name, one in zip(pairs, compared, strict=True) if one is not None}
 
 
-def difference_table(differences: Mapping[str, Comparison], placebo: Placebo, unit: str = "run") -> Table:
+def difference_table(
+    differences: Mapping[str, Comparison], placebo: Placebo, smallest_effect: float | None, unit: str = "run"
+) -> Table:
     """Return how much the treated arms differ from their placebos.
 
     Args:
         differences: Figure of a treated arm → its difference from the placebo.
         placebo: The placebo.
+        smallest_effect: Smallest difference of interest; None: nothing is absent.
         unit: What is paired.
     """
     rows: list[dict[str, Value]] = [
         {"figure": name, **comparison_cells(one), "verdict": one.verdict} for name, one in differences.items()
     ]
+    absent = (
+        "Without a smallest effect of interest nothing is called absent."
+        if smallest_effect is None
+        else f"Absent: shown to be smaller than {figure_text(smallest_effect)} (two one-sided tests, not corrected)."
+    )
     return Table(
         f"Against the placebo: {placebo.name}",
         rows,
         f"Treated arm less placebo with the same language model, in pairs of {unit}s, with 95 % intervals; p of the "
-        f"paired t-test, corrected over {counted(len(rows), 'row')} (Holm). Cannot tell: neither shown nor absent with "
-        f"so few {unit}s.",
+        f"paired t-test, corrected over {counted(len(rows), 'row')} (Holm). {absent}",
     )
 
 

@@ -19,6 +19,7 @@ The function's keyword-only parameters are options of this study. `--set` accept
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -81,6 +82,20 @@ class StudySetup:
 
     steps: int | None = None
     """Number of steps of a run; None for the study's own."""
+
+    smallest_effect: float | None = None
+    """Smallest difference of interest, in the unit of the figures: smaller ones are absent; None: nothing is."""
+
+    def __post_init__(self) -> None:
+        """Check the smallest effect.
+
+        Raises:
+            ConfigError: If it is not above 0.
+        """
+        if self.smallest_effect is not None and not 0 < self.smallest_effect < math.inf:
+            raise ConfigError(
+                f"smallest_effect={self.smallest_effect}: wanted a number above 0, in the unit of the study's figures"
+            )
 
     @property
     def llm_text(self) -> str:
@@ -151,6 +166,7 @@ def study(
     parameters: Mapping[str, Any] | None = None,
     workers: int = 1,
     options: Mapping[str, Any] | None = None,
+    smallest_effect: float | None = None,
     **access: Any,
 ) -> Findings:
     """Run a study of a package: a question, the runs that answer it, and figures with intervals.
@@ -167,6 +183,8 @@ def study(
         parameters: Parameters of the model, and options of the study, by name.
         workers: Number of concurrent runs.
         options: Options of all models.
+        smallest_effect: Smallest difference from a placebo of interest, in the unit of the figures: what is shown to be
+            smaller is absent.
         **access: Endpoints, limits and budget shared by all runs, see `Access`.
 
     Raises:
@@ -189,6 +207,7 @@ def study(
         access=access,
         purse=purse,
         steps=steps,
+        smallest_effect=smallest_effect,
     )
     return chosen.run(setup, **own)
 

@@ -70,12 +70,18 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
         for name, column in shares.items()
     ]
     names = [*combinations(FORMS, 2), ("plain", PLACEBO)]
-    compared = correct([compare(shares[first], shares[second]) for first, second in names], "holm")
+    compared = correct(
+        [compare(shares[first], shares[second], margin=setup.smallest_effect) for first, second in names], "holm"
+    )
     pairs: list[dict[str, Value]] = []
     for (first, second), one in zip(names, compared, strict=True):
         test: Any = stats.mannwhitneyu(shares[first], shares[second])
-        cells = {"pair": f"{first} − {second}", **comparison_cells(one), "published test": float(test.pvalue)}
-        pairs.append(cells)
+        cells = {
+            "pair": f"{first} − {second}",
+            **comparison_cells(one),
+            "verdict": "cannot tell" if one is None else one.verdict,
+        }
+        pairs.append(cells | {"published test": float(test.pvalue)})
     largest = max(abs(float(pair["difference"] or 0)) for pair in pairs[:-1])
     beside: list[dict[str, Value]] = [
         {"language model": name, "largest difference": size} for name, size in PUBLISHED.items()

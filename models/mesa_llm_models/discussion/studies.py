@@ -119,7 +119,7 @@ def study_debate(
     tables = [
         Table("Attitudes by party", courses, f"Means after so many messages, {OVER_ROOMS}"),
         Table("From the first answer to the last", rows, f"Means over people and rooms, {OVER_ROOMS}"),
-        _against(moved, NEUTRAL_TALK, "moved"),
+        _against(moved, NEUTRAL_TALK, "moved", setup.smallest_effect),
     ]
     setting = {**_setting(setup, rooms), "topic": topic}
     design = NEUTRAL_TALK.design({ROOMS: {}}, setup)
@@ -142,7 +142,7 @@ def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10)
     }
     note = "share: of the messages; spoke: of the times called on; gap_s: seconds from one message to the next."
     columns = ["arm", *(name for name in shares.columns if name != "arm")]
-    tables = [Table("Talk", _rows(shares[columns]), note), _against(of_rooms, NO_CLOCK, "share")]
+    tables = [Table("Talk", _rows(shares[columns]), note), _against(of_rooms, NO_CLOCK, "share", setup.smallest_effect)]
     design = NO_CLOCK.design({ROOMS: {}}, setup)
     return StudyFindings("trolley", TROLLEY, _setting(setup, rooms), cost, tables, design=design)
 
@@ -170,14 +170,17 @@ def _by_room(table: pd.DataFrame, value: str, group: str) -> dict[str, dict[tupl
 
 
 def _against(
-    by_arm: Mapping[str, Mapping[str, Mapping[tuple[int, str], float]]], placebo: Placebo, value: str
+    by_arm: Mapping[str, Mapping[str, Mapping[tuple[int, str], float]]],
+    placebo: Placebo,
+    value: str,
+    margin: float | None,
 ) -> Table:
     """Compare the rooms with those of the placebo, group by group."""
     pairs: dict[str, tuple[Column, Column]] = {}
     for group, treated in by_arm[ROOMS].items():
         control = by_arm[placebo.name].get(group, {})
         pairs[f"{value}, {group}"] = list(treated.values()), [control.get(room) for room in treated]
-    return difference_table(corrected(pairs), placebo, "room")
+    return difference_table(corrected(pairs, margin), placebo, margin, "room")
 
 
 def _setting(setup: StudySetup, rooms: int) -> dict[str, Any]:
