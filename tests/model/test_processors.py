@@ -67,6 +67,7 @@ MENDED = {
     "calibration.py": "runs that are over are analysed",
     "posterior.py": "runs that are over are analysed",
     "verdict.py": "runs that are over are analysed",
+    "interactions.py": "pairs that are as strong but for rounding are chosen alike",
     "fitting.py": "what is fitted is written to a file, by whose numbers all processors decide alike",
 }
 """File → why the products in it change nothing."""

@@ -105,7 +105,7 @@ def _error(numbers: Sequence[int], levels: np.ndarray) -> float:
         if before:
             apart = np.sqrt(n) * SCORES[:, None] - np.sqrt(before) * SCORES[None, :]
             moves = stats.norm.pdf(apart / np.sqrt(n - before)) * np.sqrt(n / (n - before))
-            density = moves @ density * step
+            density = (moves * density).sum(axis=1) * step
         goes_on = np.clip((bound - np.abs(SCORES)) / step + 0.5, 0, 1)
         error += float((density * (1 - goes_on)).sum()) * step
         density, before = density * goes_on, n

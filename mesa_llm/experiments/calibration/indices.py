@@ -152,7 +152,7 @@ def _signal(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Return what each block adds to the variance of f over points; of one seed, of the results."""
     n = len(values)
     around = values - values.mean(axis=(0, 2), keepdims=True)
-    return _product(around, around) @ weights * n / max(n - 1, 1)
+    return (_product(around, around) * weights).sum(axis=-1) * n / max(n - 1, 1)
 
 
 def _share(part: FloatArray, whole: FloatArray) -> Estimate | None:
