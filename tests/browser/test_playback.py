@@ -49,6 +49,6 @@ def test_a_recorded_run_is_opened_and_its_steps_are_gone_through(browser: Browse
         page.wait_for_timeout(500)  # a field listens a moment after it is seen, and nobody types sooner
         page.get_by_label("Text", exact=True).fill("Good night")
         press(page, "Run the branch")
-        expect(page.get_by_text("The branch ran 2 steps from step 3, with 0 new")).to_be_visible()
+        expect(page.get_by_text("The branch ran 2 steps from step 3 beside a placebo, with 0 new")).to_be_visible()
         expect(page.get_by_role("img", name="this run and its branches")).to_be_visible()
     assert file.read_bytes() == recorded
