@@ -11,13 +11,10 @@ Each measurement goes on where it was stopped, stores its rows in `evidence_loca
 from __future__ import annotations
 
 import argparse
-import io
 import json
-import sqlite3
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,9 +23,8 @@ from typing import Any
 from evidence_local_measured import MEASUREMENTS, LocalRow
 
 import mesa_llm
+from mesa_llm.experiments.audits.recorded import pack_runs
 from mesa_llm.experiments.runs.recordings import LOCAL_LLMS
-from mesa_llm.reports.private_data import require_no_keys
-from mesa_llm.runlog.compact import write_clean
 
 READINGS = Path(__file__).with_name("evidence_local.json")
 
@@ -61,21 +57,10 @@ def replayed(llm: str, name: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def keep(llm: str, name: str, folder: Path) -> None:
-    """Pack the logs of a measurement; equal logs give equal archives."""
+    """Pack the logs of a measurement; equal runs give equal archives."""
     RECORDED.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as drafts:
-        copies: dict[str, Path] = {}
-        for log in sorted(folder.rglob("*.sqlite")):
-            copies[str(log.relative_to(folder))] = copy = Path(drafts, f"{len(copies)}.sqlite")
-            with closing(sqlite3.connect(log)) as source:
-                write_clean(source, copy)
-        rows = {str(row.relative_to(folder)): row for row in sorted(folder.rglob("*.json"))}
-        require_no_keys([*copies.values(), *rows.values()], Path(drafts))
-        with tarfile.open(archive_of(llm, name), "w:xz", preset=9) as packed:
-            for inside, file in (copies | rows).items():
-                entry = tarfile.TarInfo(inside)
-                entry.size = file.stat().st_size
-                packed.addfile(entry, io.BytesIO(file.read_bytes()))
+    files = [file for file in folder.rglob("*") if file.suffix in (".sqlite", ".json")]
+    pack_runs({file.relative_to(folder).as_posix(): file for file in files}, archive_of(llm, name))
 
 
 def plain(rows: Sequence[LocalRow]) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -149,13 +149,11 @@ def recorded_audit(model: type[LLMModel], folder: str | Path) -> AuditSetup:
 def record_audit(setup: AuditSetup) -> Path:
     """Put the runs of an audit that has been made in the place of a model's recorded audit.
 
-    Equal runs give equal archives. The process that wrote the logs, and its host, are left out.
-
     Args:
         setup: The audit.
 
     Returns:
-        The archive.
+        The archive; see `pack_runs`.
 
     Raises:
         ConfigError: If runs are missing, or a key stands in one.
@@ -165,18 +163,38 @@ def record_audit(setup: AuditSetup) -> Path:
             f"{setup.folder} lacks {counted(len(missing), 'file')} of the audit, such as {missing[0].name}"
         )
     archive = _place(setup.model) / ARCHIVE
+    pack_runs({file.name: file for file in files_of(setup)}, archive)
+    return archive
+
+
+def pack_runs(files: Mapping[str, Path], archive: Path) -> None:
+    """Pack run logs and what lies beside them; equal runs give equal archives.
+
+    The process that wrote the logs, and its host, are left out.
+
+    Args:
+        files: Name in the archive → log, which ends with `.sqlite`, or other file.
+        archive: The new archive, a `.tar.xz`.
+
+    Raises:
+        ConfigError: If a key stands in one.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        copies = [Path(folder, file.name) for file in files_of(setup)]
-        for file, copy in zip(files_of(setup), copies, strict=True):
-            copy.write_bytes(_clean(file, copy) if file.suffix == ".sqlite" else file.read_bytes())
-        require_no_keys(copies, Path(folder))
+        copies = {name: Path(folder, name) for name in files}
+        for name, copy in copies.items():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if copy.suffix == ".sqlite":
+                with closing(sqlite3.connect(files[name])) as source:
+                    write_clean(source, copy)
+            else:
+                copy.write_bytes(files[name].read_bytes())
+        require_no_keys(list(copies.values()), Path(folder))
         with tarfile.open(archive, "w:xz", preset=9) as packed:
-            for copy in sorted(copies, key=lambda file: (file.suffix, file.name)):
-                content = copy.read_bytes()
-                entry = tarfile.TarInfo(copy.name)
+            for name in sorted(copies, key=lambda name: (copies[name].suffix, name)):
+                content = copies[name].read_bytes()
+                entry = tarfile.TarInfo(name)
                 entry.size = len(content)
                 packed.addfile(entry, io.BytesIO(content))
-    return archive
 
 
 def _require_same(file: Path, recorded: bytes) -> None:
@@ -208,12 +226,6 @@ def _steps_of(file: Path) -> str:
 def _place(model: type[LLMModel]) -> Path:
     """Return the folder of a model's recordings."""
     return Path(inspect.getfile(model)).parent / FOLDER
-
-
-def _clean(log: Path, copy: Path) -> bytes:
-    with closing(sqlite3.connect(log)) as source:
-        write_clean(source, copy)
-    return copy.read_bytes()
 
 
 def _members(packed: tarfile.TarFile, archive: Path) -> Iterator[tuple[str, bytes]]:
