@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -160,6 +161,10 @@ def small_picture(png: str) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
+MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+"""A moment of time in an output, such as that at which claims were sealed."""
+
+
 def texts(notebook: NotebookNode) -> list[dict[str, str]]:
     """Return the outputs of each code cell as texts by kind, in which two runs must be equal.
 
@@ -167,7 +172,7 @@ def texts(notebook: NotebookNode) -> list[dict[str, str]]:
         notebook: A notebook with outputs.
 
     Returns:
-        For each code cell: name of the stream or type of the data → text; for pictures, a star each.
+        For each code cell: name of the stream or type of the data → text; for pictures and moments, a star each.
     """
     found = []
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
@@ -179,7 +184,7 @@ def texts(notebook: NotebookNode) -> list[dict[str, str]]:
             elif "text/html" in data:  # the text beside it is as wide as the terminal
                 data = {"text/html": data["text/html"]}
             for kind, text in data.items():
-                kinds[kind] = kinds.get(kind, "") + str(text)
+                kinds[kind] = kinds.get(kind, "") + MOMENT.sub("*", str(text))
         found.append(kinds)
     return found
 
