@@ -319,7 +319,7 @@ def record(venv: Environment, arguments: list[str]) -> int:
 
 def docs(venv: Environment, arguments: list[str]) -> int:
     built = Path("build", "docs")
-    sphinx = [venv.program("python"), "-m", "sphinx", "-W", "--keep-going", "--quiet", "-j", "auto", "-b", "html"]
+    sphinx = [venv.program("python"), "-m", "sphinx", "-W", "--keep-going", "--quiet", "-b", "html"]
     failed = run(*sphinx, *arguments, "docs", str(built))
     print("FAILED: the documentation (see above)." if failed else f"Built: {built / 'index.html'}", flush=True)
     return failed
