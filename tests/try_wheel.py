@@ -40,8 +40,11 @@ def main(readme: Path) -> int:
             failures.append(f"mesa-llm {command}: {done.stdout[-500:]}{done.stderr[-1000:]}")
     example = re.findall(r"^```python\n(.*?)^```", readme.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)[0]
     done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=PATIENCE_S)
-    if done.returncode != 0 or "difference" not in done.stdout:
-        failures.append(f"the first example of the README: {done.stdout}{done.stderr[-1000:]}")
+    promised = re.findall(r"\d+\.\d+", example.rpartition("#")[2])  # "print(…)  # 1.00 and 0.47"
+    if done.returncode != 0 or not promised or re.findall(r"\d+\.\d+", done.stdout) != promised:
+        failures.append(
+            f"the first example of the README, which promises {promised}: {done.stdout}{done.stderr[-1000:]}"
+        )
     if not Path("copied", "course", "08_prompt_persona", "notebook.ipynb").is_file():
         failures.append("the course is not among the notebooks")
     failures += page_faults()
