@@ -76,7 +76,7 @@ def summary(readings: Mapping[str, Mapping[str, Any]]) -> str:
         for name, measurement in MEASUREMENTS.items():
             if name in found:
                 text = measurement.summary([_filled(row) for row in found[name]["rows"]])
-                lines.append(f"    - {text} *{_when(found[name])}*")
+                lines.append(f"    - {text} *{_when(name, found[name])}*")
     return "\n".join(lines) + "\n"
 
 
@@ -87,7 +87,7 @@ def section(readings: Mapping[str, Mapping[str, Any]]) -> str:
         "Small language models on one machine. No line says anything of other language models, or of people. All rows, "
         "with units and intervals, are in [evidence_local.csv](evidence_local.csv); the runs behind them lie in "
         "`benchmarks/recorded/`, and `python benchmarks/evidence_local.py --llm local:1.5b --recorded` computes them "
-        "again without asking anything. Below four units there is no interval, and so no line.\n",
+        "again without asking anything, with the version that measured them where prompts have changed since. Below four units there is no interval, and so no line.\n",
     ]
     for name, measurement in MEASUREMENTS.items():
         measured = [llm for llm, found in readings.items() if name in found]
@@ -111,8 +111,9 @@ def _filled(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"verdict": "", "published": "", **row}
 
 
-def _when(one: Mapping[str, Any]) -> str:
-    return f"({one['version']}, {one['date']})"
+def _when(name: str, one: Mapping[str, Any]) -> str:
+    changed = MEASUREMENTS[name].changed_since(one["version"])
+    return f"({one['version']}, {one['date']}{f'; prompts changed in {changed}' if changed else ''})"
 
 
 def _titled(llm: str) -> str:

@@ -23,6 +23,7 @@ from mesa_llm.experiments.runs.runner import Stop
 from mesa_llm.experiments.runs.study import StudySetup
 from mesa_llm.model.identity import name_of
 from mesa_llm.registry import find_model
+from mesa_llm.runlog.versions import is_before
 from mesa_llm.statistics import Estimate, cluster_means, compare, mean_estimate, with_interval
 from mesa_llm.text import counted, figure_text
 from mesa_llm_models.classics.opinion.model import OpinionModel
@@ -98,6 +99,13 @@ class Measurement:
 
     ships_logs: bool = True
     """Whether its logs stand beside the readings; otherwise they are with the model."""
+
+    prompts_since: str = "1.5.0"
+    """Version in which a prompt of its runs last changed."""
+
+    def changed_since(self, version: str) -> str:
+        """Return the version in which its prompts changed after it was measured with a version; empty: in none."""
+        return self.prompts_since if is_before(version, self.prompts_since) else ""
 
     def command_for(self, llm: str) -> str:
         """Return the command that measures a language model."""
@@ -312,8 +320,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             f"Audited: two kind players cooperate with a probability {rows[0]['ours']} above that of two ruthless ones "
             f"({counted(rows[0]['n'], 'pair')} of runs). {rows[0]['verdict']} {rows[-1]['ours']}"
         ),
-        "What the verdicts mean: [Audit a claim](auditing.md). No prompt of these runs has changed since they were "
-        "made: they replay.",
+        "What the verdicts mean: [Audit a claim](auditing.md).",
         ships_logs=False,
     ),
 }

@@ -155,7 +155,8 @@ def table(runs: Iterable[tuple[str, RecordedRun]]) -> list[str]:
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
     for name, run in runs:
         one = figures_of(run.file)
-        when = ", ".join(filter(None, (one.recorded_on, one.version)))
+        earlier = f"prompts changed in {run.prompts_since}" if run.is_of_earlier_prompts else ""
+        when = ", ".join(filter(None, (one.recorded_on, one.version, earlier)))
         counts = (str(one.steps), str(one.agents), str(one.decisions))
         shares = (f"{one.valid_percent:.1f} %", f"{one.refused_percent:.1f} %")
         cells = (f"{run.title} (`{name}`)", one.llm, when, *counts, *shares, str(one.calls), f"{one.tokens:,}")

@@ -15,7 +15,8 @@ from mesa_llm.cli.bundle import no_warnings, unpacked
 from mesa_llm.cli.command import BAD_INPUT, DIFFERENT, command, log_named, say, warn
 from mesa_llm.cli.options import AsJson, Trust
 from mesa_llm.cli.run import replay_run
-from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError
+from mesa_llm.experiments.runs.recordings import earlier_prompts
 from mesa_llm.model.recording import Recording
 from mesa_llm.registry import unlisted
 from mesa_llm.reports.bundle import CODE, NOT_COMPARED, BundleManifest, differing_members
@@ -61,9 +62,10 @@ def replay(
             if bundle is not None:
                 _compare_members(log, bundle, recording, figures)
     except MesaLLMError as error:
-        warn(f"{IMPOSSIBLE}: {error}")
+        reason = _prompts_text(file) if isinstance(error, ReplayError) and not is_zipfile(file) else ""
+        warn(f"{IMPOSSIBLE}: {reason}{error}")
         if as_json:
-            say(json.dumps({"verdict": IMPOSSIBLE, "reason": str(error)}))
+            say(json.dumps({"verdict": IMPOSSIBLE, "reason": f"{reason}{error}"}))
         raise typer.Exit(BAD_INPUT if isinstance(error, ConfigError) else DIFFERENT) from None
     changes = changed_versions(recording.versions)
     is_repeated = not figures["differences"]
@@ -79,6 +81,15 @@ def replay(
         say(verdict_text(figures))
     if not is_repeated:
         raise typer.Exit(DIFFERENT)
+
+
+def _prompts_text(log: Path) -> str:
+    """Say that a log was recorded before a prompt of its model changed, and what to do; empty if it was not."""
+    recording = Recording.read(log)
+    if not (earlier := earlier_prompts(recording)):
+        return ""
+    install = f"To replay it, install {DISTRIBUTION}=={recording.version}. " if recording.version else ""
+    return f"it was {earlier}. {install}To watch it as recorded: mesa-llm view {log}\n"
 
 
 def _compare_members(log: Path, bundle: BundleManifest, recording: Recording, figures: dict[str, Any]) -> None:

@@ -152,7 +152,12 @@ class Recording:
             yield from AgentDesign.imports(cast("dict[str, Any]", design)) if isinstance(design, dict) else []
 
     def rebuilt(
-        self, changes: Mapping[str, Any] | None = None, kind: type[LLMModel] | None = None, **options: Any
+        self,
+        changes: Mapping[str, Any] | None = None,
+        kind: type[LLMModel] | None = None,
+        *,
+        in_place: bool = False,
+        **options: Any,
     ) -> LLMModel:
         """Rebuild the model of the run, in step 0, with its parameters, design, memories and seed.
 
@@ -160,6 +165,8 @@ class Recording:
             changes: Parameters that differ, by name; of the model strings of the run, keys are sent to the addresses in
                 these alone.
             kind: Class of the model; None: the recorded class is imported.
+            in_place: Whether a replay takes the recorded replies also for requests of other texts, in the places of
+                the recorded ones, as after a change of prompts. It need not do what the recorded run did.
             **options: Options of the model, such as `log` and `replay`.
 
         Raises:
@@ -180,7 +187,9 @@ class Recording:
                     positional = [arguments.pop(earlier.name) for earlier in parameters[:index]] + arguments.pop(
                         parameter.name
                     )
-            return kind(*positional, **{"rng": self.rng, **arguments, **options})
+            model = kind(*positional, **{"rng": self.rng, **arguments, **options})
+            model.runlog.is_in_place = in_place
+            return model
         except Exception as error:  # any model, with parameters out of a file
             if lost := missing_file(recorded, self.files):
                 raise ConfigError(

@@ -105,6 +105,9 @@ class RunLog(Queries):
         on_found: Called with the row of each recorded reply that is used, and the request for it (None: the recorded
             one had a lower limit of tokens); None: nothing is called.
         is_light: Whether nothing is kept, so that no language model may be asked.
+        is_in_place: Whether a request that is not recorded takes the reply to the one recorded in its place, as in a
+            run whose prompts have changed since. Only in mode `replay`.
+        n_in_place: Number of replies taken so.
     """
 
     is_light: ClassVar[bool] = False
@@ -151,6 +154,9 @@ class RunLog(Queries):
         self.on_found: Callable[[int, Request | None], None] | None = None
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.n_copied = 0
+        self.is_in_place, self.n_in_place = False, 0
+        self._taken: dict[tuple[Any, ...], int] = {}  # place → row of its reply that was taken last
+        self._rows_of: dict[str, int] = {}  # key of a request that is not recorded → row of the reply that it took
         self.may_repeat = self._calls_before > 0 or parent is not None
         recorded = self.manifest
         own = recorded.get(REQUEST_VERSION, 1) if recorded else _NEWEST_REQUESTS
@@ -379,6 +385,10 @@ class RunLog(Queries):
             return None
         key, salt = bytes.fromhex(request.key), request.salt
         rows = self._query(self._recorded, _SELECT_REPLY[self._format], (salt.time, salt.agent, key))
+        if self.is_in_place and self.mode == "replay":
+            if not rows:
+                return self._in_place(request)
+            self._taken[salt[1:]] = rows[0][0]
         if not rows:
             if self.mode == "record":
                 self._require_whole_calls()
@@ -410,6 +420,20 @@ class RunLog(Queries):
         if rows:
             return not (rows[0][3] and self._retry_failures)
         return self._parent is not None and self._parent.holds(request)
+
+    def _in_place(self, request: Request) -> Reply | TransportError | None:
+        """Return the reply to the next request that was recorded in the place of one that is not; None if none is."""
+        place = request.salt[1:]
+        first = self._rows_of.get(request.key, self._taken.get(place, 0) + 1)
+        query = f"SELECT rowid, {', '.join(OUTCOME)} {_IN_PLACE} AND rowid >= ? ORDER BY rowid LIMIT 1"
+        for row_id, reply_text, kind, text, *values in self._query(self._recorded, query, (*place, first)):
+            self.n_in_place += request.key not in self._rows_of
+            self._rows_of[request.key] = self._taken[place] = row_id
+            try:
+                return failure_of(kind, text) if kind else reply_of(reply_text, *values)
+            except ValueError as error:
+                raise self._damage_error(error) from error
+        return None
 
     def _under_lower_limit(self, request: Request) -> Reply | None:
         """Return the reply to the same request under a lower limit of tokens; None if there is none, or it was cut.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,6 +12,20 @@ DISTRIBUTION = "mesa-llm-worlds"
 
 PACKAGES = (DISTRIBUTION, "mesa", "numpy", "pydantic", "pycurl", "litellm", "xllamacpp", "wordllama", "solara")
 """Packages that can affect a run."""
+
+
+def is_before(version: str, other: str) -> bool:
+    """Check whether a version of this package is before another one; an empty one is before any other.
+
+    Args:
+        version: Such as `1.4.0`; what follows its numbers does not count.
+        other: Such as `1.5.0`; empty: nothing is before it.
+    """
+    numbers, others = (
+        tuple(int(number) for number in re.findall(r"\d+", re.match(r"[\d.]*", text)[0]))  # type: ignore[index]
+        for text in (version, other)
+    )
+    return numbers < others
 
 
 @cache

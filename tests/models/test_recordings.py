@@ -6,18 +6,32 @@ import importlib
 import re
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mesa_llm.experiments.audits import recorded_audit, run_setup
 from mesa_llm.experiments.audits.recorded import ARCHIVE, DECLARATION
 from mesa_llm.experiments.runs.recordings import declared_runs, figures_of
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.viz.session.run_settings import RunSettings
+from mesa_llm.viz.session.runs import recording_facts
+from mesa_llm.viz.session.session import PageSession
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
+from tests.viz.test_page import until
 
 ROOT = Path(__file__).parents[2]
 
 DECLARED = declared_runs()
 MADE = {name: run for name, (_, run) in DECLARED.items() if run.file.is_file()}
+EARLIER = {name: run for name, run in MADE.items() if run.is_of_earlier_prompts}
+
+
+@pytest.fixture
+def table(monkeypatch) -> Any:
+    """The table about recordings, as a README has it."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("record").table
 
 
 @pytest.mark.parametrize("name", DECLARED)
@@ -29,13 +43,29 @@ def test_a_declared_run_can_be_begun(name) -> None:
         assert model.engine.decisions > 0
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", [name for name in MADE if name not in EARLIER])
 def test_a_recording_replays_to_its_end_without_a_request(name) -> None:
     run = MADE[name]
     with closing(run.replay()) as model:
         assert model.runlog.digest == run.recording.digests[run.recording.last_step]
         assert model.usage.calls == 0
         assert not model.running or model.time == run.steps
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_a_recording_of_earlier_prompts_opens_and_everything_that_shows_it_says_so(name, table) -> None:
+    entry, run = DECLARED[name]
+    kind, version, (*_, row) = entry.load(), run.recording.version, table([(name, run)])
+    with closing(run.start()) as model, closing(RunLog(run.file, "read")) as log:
+        assert (model.time, model.usage.calls, log.calls().empty) == (0, 0, False)
+    said = f"recorded with {version}, and prompts of its model changed in {run.prompts_since}"
+    assert said in recording_facts(run.recording, kind)["Prompts"]
+    assert f"{version}, prompts changed in {run.prompts_since}" in row
+    session = PageSession(kind, RunSettings(seed="1"), recording=run.recording)
+    until(lambda: session.runner is not None and not session.runner.busy)
+    assert session.runner.model.usage.calls == 0
+    assert session.runner.model.time == run.recording.last_step or "no reply is recorded" in session.runner.error
+    session.close()
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -46,10 +76,9 @@ def test_nearly_all_decisions_of_a_recording_are_valid_and_it_is_small(name) -> 
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_readme_holds_the_figures_of_the_recordings(name, monkeypatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def test_a_readme_holds_the_figures_of_the_recordings(name, table) -> None:
     readme = MADE[name].folder.parent / "README.md"
-    row = importlib.import_module("record").table([(name, MADE[name])])[-1]
+    row = table([(name, MADE[name])])[-1]
     assert row in readme.read_text(encoding="utf-8").splitlines()
 
 

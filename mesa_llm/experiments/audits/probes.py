@@ -94,6 +94,7 @@ class AwarenessJob(Job[list[Awareness]]):
         if stop.is_requested:
             raise Stopped("stopped before it began")
         with closing(self.job.make(access, self.log, replay=self.replays)) as model, stop.watching(model):
+            model.runlog.is_in_place = self.replays  # their prompts may have changed since; the rows of runs are kept
             answers = self._answers(model)
         if stop.is_requested:
             raise Stopped("stopped before its end")

@@ -3,15 +3,22 @@
 A model's folder declares them in `recordings/runs.toml`, one table a run, and holds those that have been made beside
 it, as compact run logs:
 
+    prompts_since = "1.5.0"
+
     [debate]
     title = "Four members of a council talk about a toll"
     parameters = { config = "debate", people_play = false }
 
 `python3 dev.py record` makes those of this project. Declarations are read without importing a model.
+
+A prompt of the model last changed in the version `prompts_since`. A recording of an earlier version cannot be replayed,
+as what is asked today is not what was answered then. It can still be watched: its replies are given to the requests of
+today in the same places.
 """
 
 from __future__ import annotations
 
+import logging
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -25,13 +32,15 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError, DecisionError
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.recording import Recording
+from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.registry import ModelEntry, find_model, find_models
 from mesa_llm.runlog.compact import RECORDED_ON, SUFFIX
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.runlog.versions import DISTRIBUTION
+from mesa_llm.runlog.versions import DISTRIBUTION, is_before, versions
 from mesa_llm.text import counted, suggestion
 from mesa_llm.tools.tool import describe
+
+logger = logging.getLogger(__name__)
 
 FOLDER = "recordings"
 """Folder of the recorded runs, in that of their model."""
@@ -44,6 +53,9 @@ SAME_LLM = "{llm}"
 
 LOCAL_LLMS = {"local": "SmolLM2-135M-Instruct", "local:1.5b": "Qwen2.5-Coder-1.5B-Instruct"}
 """Names of local language models in a log → what they are."""
+
+PROMPTS_SINCE = "prompts_since"
+"""Entry of the declarations that names the version in which a prompt of the model last changed."""
 
 SEED = 1
 """Seed of a recorded run that declares none."""
@@ -73,6 +85,9 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
     design: Mapping[str, Any] | None = None
     """Design of the agents, as `AgentDesign.to_json` writes it; None: the model's own."""
 
+    prompts_since: Annotated[str, Field(pattern=r"^(\d+(\.\d+)*)?$")] = ""
+    """Version in which a prompt of its model last changed; empty: in none since its oldest recording."""
+
     @property
     def file(self) -> Path:
         """Its recording, which need not exist."""
@@ -88,6 +103,14 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
         if not self.file.is_file():
             raise ConfigError(f"the run {self.name!r} has not been recorded yet: {self.file} is missing")
         return Recording.read(self.file)
+
+    @property
+    def is_of_earlier_prompts(self) -> bool:
+        """Whether its recording was made before a prompt of its model changed, so that it cannot be replayed."""
+        if not self.prompts_since or not self.file.is_file():
+            return False
+        with closing(RunLog(self.file, "read")) as log:
+            return is_before(_version_in(log.manifest), self.prompts_since)
 
     def model(self, kind: type[LLMModel], llm: str | LLM, **options: Any) -> LLMModel:
         """Make the model of this run, before its first step.
@@ -122,9 +145,15 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
             after_step: Called with the model at the end of each step.
 
         Raises:
-            ConfigError: If the log holds another run, or a file cannot be written.
+            ConfigError: If the log holds another run, a file cannot be written, or the installed version is before the
+                one whose prompts are recorded.
             DecisionError: If more than half of the decisions failed; nothing is put in the place of the recording.
         """
+        if is_before(here := versions().get(DISTRIBUTION, ""), self.prompts_since):
+            raise ConfigError(
+                f"{self.name!r} would be recorded as of version {here}, but its prompts are those of "
+                f"{self.prompts_since}: install this folder again (pip install --editable .)"
+            )
         with closing(self.model(kind, llm, log=log)) as model:
             while model.running and (self.steps is None or model.time < self.steps):
                 model.step()
@@ -139,19 +168,29 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
     def start(self) -> LLMModel:
         """Return the recorded model before its first step; stepped, it is replayed without requests.
 
+        Of a recording of earlier prompts, the replies are taken in the places where they were recorded, and a warning
+        is logged.
+
         Raises:
             ConfigError: If there is no recording, or it cannot be replayed.
         """
-        return self.recording.rebuilt(log=self.file, replay=True)
+        recording = self.recording
+        if earlier := earlier_prompts(recording, self.prompts_since):
+            logger.warning("%s was %s: its replies are given to the prompts of today", self.name, earlier)
+        return recording.rebuilt(log=self.file, replay=True, in_place=bool(earlier))
 
     def replay(self) -> LLMModel:
-        """Replay the recording to its end, without sending a request, and return the model.
+        """Replay the recording to its end, without sending a request, and return the model; see also `start`.
 
         Raises:
             ConfigError: If there is no recording, or it cannot be replayed.
             ReplayError: If it asks for something that the recording does not hold.
         """
-        return self.recording.replayed()
+        if not self.is_of_earlier_prompts:
+            return self.recording.replayed()
+        model = self.start()
+        self.recording.guarded(lambda: advance_to(model, self.recording.last_step))
+        return model
 
 
 def runs_in(folder: Path | None) -> dict[str, RecordedRun]:
@@ -168,7 +207,8 @@ def runs_in(folder: Path | None) -> dict[str, RecordedRun]:
         return {}
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        return {name: RecordedRun(folder=file.parent, name=name, **table) for name, table in tables.items()}
+        common = {"folder": file.parent, PROMPTS_SINCE: tables.pop(PROMPTS_SINCE, "")}
+        return {name: RecordedRun(name=name, **common, **table) for name, table in tables.items()}
     except ValidationError as error:
         raise ConfigError(f"{file}: {describe(error)}") from None
     except RecursionError:
@@ -187,6 +227,22 @@ def made_runs(folder: Path | None) -> list[RecordedRun]:
         ConfigError: If the declarations cannot be read.
     """
     return [run for run in runs_in(folder).values() if run.file.is_file()]
+
+
+def earlier_prompts(recording: Recording, since: str | None = None) -> str:
+    """Say that a run was recorded before a prompt of its model changed; empty if it was not, or nothing is known.
+
+    Args:
+        recording: The run, of any model.
+        since: Version in which a prompt of the model last changed; None: what the declarations of the model say.
+    """
+    if since is None:
+        module = recording.model.partition(":")[0]
+        folders = [entry.folder for entry in find_models() if entry.module == module]
+        since = next((run.prompts_since for folder in folders for run in runs_in(folder).values()), "")
+    if not is_before(recording.version, since):
+        return ""
+    return f"recorded with {recording.version or 'an unknown version'}, and prompts of its model changed in {since}"
 
 
 def declared_runs() -> dict[str, tuple[ModelEntry, RecordedRun]]:
@@ -312,11 +368,10 @@ def figures_of(file: Path) -> RecordingFigures:
         tables: Any = {name: log.table(name) for name in ("decisions", "answers", "actions", "calls")}
         manifest, llms, steps = log.manifest, tuple(log.models()), sum(1 for _ in log.rows("steps"))
     decisions, answers, actions, calls = tables.values()
-    versions = manifest.get("versions")
     return RecordingFigures(
         llms,
         str(manifest.get(RECORDED_ON, "")),
-        str(versions.get(DISTRIBUTION, "")) if isinstance(versions, Mapping) else "",
+        _version_in(manifest),
         steps,
         int(decisions["agent"].nunique()),
         len(decisions) + len(answers),
@@ -327,3 +382,9 @@ def figures_of(file: Path) -> RecordingFigures:
         int(calls["prompt_tokens"].sum() + calls["reply_tokens"].sum()),
         file.stat().st_size,
     )
+
+
+def _version_in(manifest: Mapping[str, Any]) -> str:
+    """Return the version of this project that wrote a manifest; empty: unknown."""
+    versions = manifest.get("versions")
+    return str(versions.get(DISTRIBUTION, "")) if isinstance(versions, Mapping) else ""

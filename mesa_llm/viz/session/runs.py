@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from mesa_llm.canonical import legible_json
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.experiments.runs.recordings import llm_text
+from mesa_llm.experiments.runs.recordings import earlier_prompts, llm_text
 from mesa_llm.llm.address import split_name
 from mesa_llm.model.identity import located, name_of
 from mesa_llm.model.model import LLMModel
@@ -192,6 +192,7 @@ def recording_facts(
     with closing(RunLog(recording.file, "read")) as log:
         usage: Any = log.usage()[["calls", "prompt_tokens", "reply_tokens", "dollars"]].sum()
         llms, is_known, date = log.models(), is_priced(log), str(log.manifest.get(RECORDED_ON, ""))
+    earlier = earlier_prompts(recording)
     n_calls, n_tokens = int(usage["calls"]), int(usage["prompt_tokens"] + usage["reply_tokens"])
     price = f"${usage['dollars']:,.4f}" if usage["dollars"] else "$0" if is_known else "price unknown"
     llm = recording.parameters.get("llm", "rule")
@@ -210,6 +211,7 @@ def recording_facts(
         "Cost": f"{price}: {counted(n_calls, 'request')}, {n_tokens:,} tokens",
         "Interventions": f"{len(recording.interventions)}" if recording.interventions else "",
         "Recorded": " · ".join(filter(None, (date, recording.version and f"version {recording.version}"))),
+        "Prompts": f"It was {earlier}: its replies are given to the prompts of today." if earlier else "",
         "Parameters that differ from the defaults": "\n".join(
             f"{labels.get(name, label_of(name))}: {clip(text, MAX_PARAMETER)}" for name, text in texts.items()
         )

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.experiments.runs.recordings import earlier_prompts
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import name_of
@@ -257,7 +258,8 @@ class PageSession:
         """Rebuild the model of a recorded run at its start; return whether that worked."""
         kind = self._kind if self._is_own(recording) else None
         try:
-            model = recording.rebuilt(kind=kind, log=recording.file, replay=True)
+            in_place = bool(earlier_prompts(recording))
+            model = recording.rebuilt(kind=kind, in_place=in_place, log=recording.file, replay=True)
         except MesaLLMError as error:
             self.error = str(error)
             return False
