@@ -87,7 +87,8 @@ def section(readings: Mapping[str, Mapping[str, Any]]) -> str:
         "Small language models on one machine. No line says anything of other language models, or of people. All rows, "
         "with units and intervals, are in [evidence_local.csv](evidence_local.csv); the runs behind them lie in "
         "`benchmarks/recorded/`, and `python benchmarks/evidence_local.py --llm local:1.5b --recorded` computes them "
-        "again without asking anything, with the version that measured them where prompts have changed since. Below four units there is no interval, and so no line.\n",
+        "again without asking anything, with the version that measured them where prompts have changed since. "
+        "Below four units there is no interval, and so no line.\n",
     ]
     for name, measurement in MEASUREMENTS.items():
         measured = [llm for llm, found in readings.items() if name in found]
