@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,15 +116,12 @@ def persona(llm: str, logs: Path, seeds: int | None, replays: bool) -> list[Loca
     """Contrast personas."""
     with closing(Access()) as access:
         found = persona_contrast(llm, folder=logs, access=access, replays=replays)
-    return [
-        LocalRow.of(
-            f"{row.name}, from {figure_text(row.range[0])} to {figure_text(row.range[1])}",
-            row.difference,
-            "pairs of questions",
-            row.verdict,
-        )
-        for row in found
-    ]
+    rows: list[LocalRow] = []
+    for row in found:
+        quantity = f"{row.name}, from {figure_text(row.range[0])} to {figure_text(row.range[1])}"
+        one = LocalRow.of(quantity, row.difference, "pairs of questions", row.verdict)
+        rows.append(replace(one, ours=f"{one.ours}; {row.wording_range}"))
+    return rows
 
 
 def opinions(llm: str, logs: Path, seeds: int | None, replays: bool) -> list[LocalRow]:

@@ -30,7 +30,7 @@ from mesa_llm.llm.probabilities import Scoring, choice_text, expected
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_model
 from mesa_llm.statistics import Estimate, compare, is_absent, with_interval
-from mesa_llm.text import figure_text, suggestion
+from mesa_llm.text import NOT_KNOWN, figure_text, suggestion
 
 CONTRASTS = resources.files("mesa_llm.experiments").joinpath("persona.toml")
 """The personas, and where each of them should show."""
@@ -83,6 +83,9 @@ class Contrast:
     is_extra: bool = False
     """Whether it is asked only by its name."""
 
+    wordings: tuple[str, ...] = ()
+    """Names of the wordings, such as "third person", in the order of `high`; empty: they are only numbered."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastRow:
@@ -112,6 +115,14 @@ class ContrastRow:
     samples: int
     """Number of replies to each question; 0: scored by probabilities."""
 
+    by_wording: tuple[float | None, ...] = ()
+    """Mean difference under each wording of the personas, in their order; None without a pair."""
+
+    @property
+    def wording_range(self) -> str:
+        """Smallest and largest difference over the wordings of the personas: "0.1 to 1.0 by wording"."""
+        return range_text(self.by_wording)
+
     @property
     def verdict(self) -> Verdict:
         """The contrast in words: it reacts if the interval excludes 0 and the difference is at least `CLEAR`.
@@ -132,7 +143,18 @@ class ContrastRow:
     @property
     def written(self) -> dict[str, Any]:
         """The row as plain values, with its verdict."""
-        return {**asdict(self), "range": list(self.range), "verdict": self.verdict}
+        lists = {"range": list(self.range), "by_wording": list(self.by_wording)}
+        return {**asdict(self), **lists, "verdict": self.verdict}
+
+
+def range_text(differences: Iterable[float | None]) -> str:
+    """Write the smallest and the largest of some differences: "0.1 to 1.0 by wording"; "–" without any.
+
+    Args:
+        differences: Difference under each wording; None where there is none.
+    """
+    known = [one for one in differences if one is not None]
+    return f"{min(known):.2f} to {max(known):.2f} by wording" if known else NOT_KNOWN
 
 
 def load_contrasts(names: Iterable[str] | None = None) -> list[Contrast]:
@@ -183,6 +205,44 @@ def persona_contrast(
     Raises:
         ConfigError: If a contrast or a model is unknown, or the language model cannot be asked.
     """
+    return run_contrasts(
+        llm,
+        load_contrasts(names),
+        scoring=scoring,
+        samples=samples,
+        folder=folder,
+        report=report,
+        access=access,
+        replays=replays,
+    )
+
+
+def run_contrasts(
+    llm: str,
+    contrasts: Iterable[Contrast],
+    *,
+    scoring: Scoring | None = None,
+    samples: int = N_SAMPLES,
+    folder: Path | None = None,
+    report: Callable[[ContrastRow], object] | None = None,
+    access: Access | None = None,
+    replays: bool = False,
+) -> list[ContrastRow]:
+    """Run contrasts, such as those of a gate or of one's own; see `persona_contrast`.
+
+    Args:
+        llm: Language model of the agents.
+        contrasts: The contrasts.
+        scoring: What answers are scored by; None: by probabilities, or by replies if the language model returns none.
+        samples: Number of replies to each question where they are sampled.
+        folder: Folder of the run logs, which are resumed if they exist; None to keep nothing.
+        report: Called with each row as soon as it is known.
+        access: Endpoints and limits; None: the defaults.
+        replays: Whether the logs in the folder are replayed, and nothing may be asked.
+
+    Raises:
+        ConfigError: If a model is unknown, or the language model cannot be asked.
+    """
     if llm in ("rule", "human"):
         raise ConfigError(
             f"llm={llm!r} is no language model; personas are contrasted for local, NAME@URL, or any other"
@@ -193,7 +253,7 @@ def persona_contrast(
         if not replays:
             shared.open(llm)  # held open, so that an embedded model is loaded once
         how: Scoring = scoring or "probabilities"
-        for contrast in load_contrasts(names):
+        for contrast in contrasts:
             try:
                 row = _Runs(contrast, llm, how, samples, folder, shared, replays).row()
             except NoProbabilities:
@@ -238,7 +298,14 @@ class _Runs:
             off_list=fmean(off_list) if off_list else None,
             n_failed=low.n_failed + high.n_failed,
             samples=self.samples if self.scoring == "replies" else 0,
+            by_wording=tuple(self._by_wording({key: high.values[key] - low.values[key] for key in pairs})),
         )
+
+    def _by_wording(self, differences: Mapping[Any, float]) -> Iterator[float | None]:
+        """Yield the mean difference under each wording."""
+        for wording in range(len(self.contrast.high)):
+            own = [difference for (of, _, _), difference in differences.items() if of == wording]
+            yield fmean(own) if own else None
 
     def _side(self, side: str) -> _Answers:
         """Run the models with all wordings of one persona."""
@@ -259,7 +326,8 @@ class _Runs:
 
     def _run(self, persona: str, parameters: Mapping[str, Any], place: str, sample: int) -> _Answers:
         """Run the model once with one persona."""
-        file = f"{self.contrast.name}-{place}-{self.scoring}-{sample + 1}.sqlite"
+        name = self.contrast.name.replace(" ", "_")
+        file = f"{name}-{place}-{self.scoring}-{sample + 1}.sqlite"
         model = find_model(self.contrast.model).load()(
             **parameters,
             llm=self.llm,
@@ -356,14 +424,16 @@ def _off_list(model: LLMModel) -> list[float]:
 
 def contrast_heading() -> str:
     """Return the heading of lines of contrasts."""
-    return _LINE.format("contrast", "low", "high", "difference [95 %]", "n", "off list", "failed", "verdict")
+    return _LINE.format(
+        "contrast", "low", "high", "difference [95 %]", "range of wordings", "n", "off list", "failed", "verdict"
+    )
 
 
 def contrast_line(row: ContrastRow) -> str:
-    """Return a contrast as a line: means under both personas, difference with interval, number of pairs, verdict."""
+    """Return a contrast as a line: means under both personas, difference with interval and range, pairs, verdict."""
     n = 0 if row.difference is None else row.difference.n
-    figures = (figure_text(row.low), figure_text(row.high), with_interval(row.difference), n, figure_text(row.off_list))
-    return _LINE.format(row.name, *figures, row.n_failed, row.verdict)
+    means = figure_text(row.low), figure_text(row.high), with_interval(row.difference), row.wording_range
+    return _LINE.format(row.name, *means, n, figure_text(row.off_list), row.n_failed, row.verdict)
 
 
-_LINE = "{:<18} {:>6} {:>6}  {:<24} {:>3} {:>9} {:>7}  {}"
+_LINE = "{:<24} {:>6} {:>6}  {:<24} {:<26} {:>3} {:>9} {:>7}  {}"

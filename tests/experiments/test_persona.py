@@ -92,6 +92,14 @@ def test_verdict_needs_an_interval_without_zero_and_a_relevant_difference(
     assert contrast_line(row).endswith(verdict)
 
 
+def test_the_range_by_wording_stands_beside_every_contrast() -> None:
+    rows, _ = contrasted(reacting, "giving")
+    assert len(rows[0].by_wording) == 2
+    assert rows[0].by_wording[1] == pytest.approx(0.7, abs=0.02)
+    assert rows[0].wording_range in contrast_line(rows[0])
+    assert rows[0].wording_range.endswith(" by wording")
+
+
 def test_contrasts_name_a_model_and_equal_numbers_of_wordings() -> None:
     for contrast in load_contrasts():
         fields = find_model(contrast.model).load().scenario_class.fields
