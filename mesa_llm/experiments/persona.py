@@ -154,7 +154,12 @@ def range_text(differences: Iterable[float | None]) -> str:
         differences: Difference under each wording; None where there is none.
     """
     known = [one for one in differences if one is not None]
-    return f"{min(known):.2f} to {max(known):.2f} by wording" if known else NOT_KNOWN
+    return f"{decimal_text(min(known))} to {decimal_text(max(known))} by wording" if known else NOT_KNOWN
+
+
+def decimal_text(value: float) -> str:
+    """Write a number with two decimals; what rounds to nothing has no sign."""
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def load_contrasts(names: Iterable[str] | None = None) -> list[Contrast]:

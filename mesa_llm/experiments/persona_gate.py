@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.persona import Contrast, ContrastRow, range_text
+from mesa_llm.experiments.persona import Contrast, ContrastRow, decimal_text, range_text
 from mesa_llm.questionnaire import Instrument, read_instruments
 from mesa_llm.statistics import Estimate, mean_estimate, with_interval
 from mesa_llm.text import NOT_KNOWN, counted, suggestion
@@ -319,7 +319,7 @@ def _value(estimate: Estimate | None) -> str:
 
 
 def _figure(value: float | None) -> str:
-    return NOT_KNOWN if value is None else f"{value:.2f}"
+    return NOT_KNOWN if value is None else decimal_text(value)
 
 
 def _line(name: str, cells: Iterable[str], mean: str, n: str, spread: str) -> str:

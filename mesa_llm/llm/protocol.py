@@ -85,6 +85,9 @@ class Capabilities:
     takes_adapters: bool = True
     """Whether it answers by the adapter (LoRA) that a request names."""
 
+    gives_probabilities: bool = False
+    """Whether it is known to return the probabilities of a request's choices; endpoints say so only when asked."""
+
     @classmethod
     def of(cls, llm: LLM) -> Capabilities:
         """Read the capabilities of a transport from its attributes; without a `name`, it has that of its class."""
@@ -98,6 +101,7 @@ class Capabilities:
             bool(getattr(llm, "takes_images", False)),
             bool(getattr(llm, "reads_facts", False)),
             bool(getattr(llm, "takes_adapters", True)),
+            bool(getattr(llm, "gives_probabilities", False)),
         )
 
     @property
@@ -120,7 +124,7 @@ class Capabilities:
         return cls(name, **{flag: True for flag in _RECORDED_FLAGS if flags.get(flag) is True})
 
 
-_RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt", "takes_images")
+_RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt", "takes_images", "gives_probabilities")
 """Capabilities that change the requests of a run, and are recorded."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -14,6 +14,10 @@ Answer = int | str
 
 PAGE = ", page "
 """Stands between the name of a questionnaire and the number of a page in the label of a sheet."""
+
+
+DRAW = ", draw "
+"""Stands between the label of a sheet that is handed out several times and the number of its draw."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,16 @@ class Sheet:
     def of(cls, item: Item, text: str = "", instructions: str = "") -> Sheet:
         """Put one item on its own sheet, labelled like the item."""
         return cls(item.label, (item,), text, instructions)
+
+    def drawn(self, n_draws: int) -> list[Sheet]:
+        """Return the sheet as often as it is handed out, labelled `LABEL, draw 2` where that is more than once.
+
+        Args:
+            n_draws: Number of times.
+        """
+        if n_draws == 1:
+            return [self]
+        return [replace(self, label=f"{self.label}{DRAW}{number}") for number in range(1, n_draws + 1)]
 
     @property
     def numbers(self) -> tuple[str, ...]:

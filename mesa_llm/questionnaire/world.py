@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from mesa_llm.errors import ToolError
 from mesa_llm.questionnaire import text as wording
 from mesa_llm.questionnaire.instruments import Instrument
-from mesa_llm.questionnaire.items import PAGE, Answer, Sheet, read_choice
+from mesa_llm.questionnaire.items import DRAW, PAGE, Answer, Sheet, read_choice
 from mesa_llm.questionnaire.state import AnswerKey, AnswerLine, ItemCount, Lack
 from mesa_llm.records import ActionResult, Event, Observation
 
@@ -29,6 +30,8 @@ class Questionnaire:
         counts: Label of each item → its counts.
         probabilities: Agent, administration and sheet of one item → answer, as text → its probability; only where the
             language model's own probabilities are known.
+        draws: Agent, administration and sheet → label of each item → the answers to it in order, where the sheet is
+            handed out several times; see `Sheet.drawn`.
     """
 
     wording: ClassVar[Any] = wording
@@ -48,6 +51,7 @@ class Questionnaire:
         self.answers: dict[AnswerKey, dict[str, Answer]] = {}
         self.counts: dict[str, ItemCount] = {}
         self.probabilities: dict[AnswerKey, dict[str, float]] = {}
+        self.draws: dict[AnswerKey, dict[str, list[Answer]]] = {}
         self._open: dict[tuple[int, str], Sheet] = {}
         self._places: dict[tuple[int, int], list[AnswerKey]] = {}
         self._lines: dict[AnswerKey, AnswerLine] = {}
@@ -100,6 +104,7 @@ class Questionnaire:
             raise ToolError(self.wording.reason_text("not_asked", label=label))
         valid: dict[str, Answer] = {}
         faults: list[str] = []
+        base, _, draw = label.partition(DRAW)
         for item, raw in zip(sheet.items, self._by_item(sheet, answer), strict=True):
             count = self.counts[item.label]
             if raw is None:
@@ -113,8 +118,11 @@ class Questionnaire:
             else:
                 count.answered += 1
                 valid[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
+                if draw:
+                    drawn = self.draws.setdefault(AnswerKey(agent_id, self.administration, base), {})
+                    drawn.setdefault(item.label, []).append(valid[item.label])
                 if item.series:
-                    series = item.series if len(sheet.items) == 1 else label.partition(PAGE)[0]
+                    series = (item.series if len(sheet.items) == 1 else base.partition(PAGE)[0]) + draw
                     line = self._lines.setdefault(AnswerKey(agent_id, self.administration, series), AnswerLine())
                     line.add(value, is_reversed=item.is_reversed)
                 continue
@@ -187,27 +195,73 @@ class Questionnaire:
     def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, float]:
         """Return an agent's answers to an instrument, by item number, without missing ones.
 
-        Where the probabilities of all answers are known, the answer is their mean.
+        Where the probabilities of all answers are known, or an item is drawn several times, the answer is their mean.
         """
-        by_label = self.given(agent_id, administration)
+        places = self._places.get((agent_id, administration), [])
+        by_label = {label: (place, answer) for place in places for label, answer in self.answers[place].items()}
         labels = {number: instrument.item(number).label for number in instrument.items}
-        return {
-            number: self.expected(AnswerKey(agent_id, administration, label), int(by_label[label]))
-            for number, label in labels.items()
-            if label in by_label
-        }
+        found = {number: (label, *by_label[label]) for number, label in labels.items() if label in by_label}
+        return {number: self.expected(place, int(answer), label) for number, (label, place, answer) in found.items()}
 
-    def expected(self, key: AnswerKey, answer: int) -> float:
-        """Return the mean of all answers to a sheet of one item, by their probabilities.
+    def expected(self, key: AnswerKey, answer: int, label: str = "") -> float:
+        """Return the mean of all answers to an item, by their probabilities or over its draws.
 
         Args:
-            key: Key of the answer.
-            answer: The answer that was given, which is returned where the probabilities are not known.
+            key: Key of the sheet with the answer.
+            answer: The answer that was given, which is returned where neither is known.
+            label: Label of the item, on a sheet that is handed out several times.
         """
-        probabilities = self.probabilities.get(key)
-        if not probabilities:
-            return answer
-        return math.fsum(float(choice) * share for choice, share in probabilities.items())
+        shares = self.distribution(key, label)
+        return math.fsum(float(choice) * share for choice, share in shares.items()) if shares else answer
+
+    def distribution(self, key: AnswerKey, label: str) -> dict[str, float]:
+        """Return the share of each answer to an item, as text: its probability, or how often it was drawn.
+
+        Args:
+            key: Key of the sheet, or of any of its draws.
+            label: Label of the item.
+
+        Returns:
+            The shares; empty where there is one reply alone.
+        """
+        if probabilities := self.probabilities.get(key):
+            return dict(probabilities)
+        counts = Counter(map(str, self.draws.get(_of_sheet(key), {}).get(label, ())))
+        return {choice: count / counts.total() for choice, count in sorted(counts.items())}
+
+    def distributions(self) -> Iterator[tuple[AnswerKey, str, Answer, dict[str, float]]]:
+        """Yield each answer with the key of its sheet, the label of its item, and the share of each possible answer.
+
+        All draws of an item are one answer, the first of them; a single reply has no shares.
+        """
+        seen: set[tuple[AnswerKey, str]] = set()
+        for place, answers in self.answers.items():
+            sheet = _of_sheet(place)
+            for label, answer in answers.items():
+                if (sheet, label) not in seen:
+                    seen.add((sheet, label))
+                    yield sheet, label, answer, self.distribution(place, label)
+
+    @property
+    def certainty(self) -> float | None:
+        """Mean share of the most frequent answer to an item: 1 if all were certain; None without distributions."""
+        tops = [max(shares.values()) for _, _, _, shares in self.distributions() if shares]
+        return math.fsum(tops) / len(tops) if tops else None
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """Return the answers, each beside the distribution that it is from, for exports and reports."""
+        rows = [
+            {
+                "agent": key.agent_id,
+                "administration": key.administration,
+                "sheet": key.sheet,
+                "item": label,
+                "answer": answer,
+                "distribution": " ".join(f"{choice}:{share:.3g}" for choice, share in shares.items()),
+            }
+            for key, label, answer, shares in self.distributions()
+        ]
+        return {"answers": rows}
 
     def scores(self, instrument: Instrument, agent_id: int, administration: int) -> dict[str, float | None]:
         """Compute an agent's scores in one administration; None where an item has no answer."""
@@ -245,3 +299,8 @@ class Questionnaire:
             "items_off_scale": (totals.out_of_range, totals.asked),
             "straight_lined": (self.n_straight, n_long),
         }
+
+
+def _of_sheet(key: AnswerKey) -> AnswerKey:
+    """Return the key of a sheet, of that of one of its draws."""
+    return key._replace(sheet=key.sheet.partition(DRAW)[0])

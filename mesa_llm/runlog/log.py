@@ -67,10 +67,11 @@ _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failu
 REQUEST_VERSION = "requests"
 """Manifest key: how requests are put together. 2: agents are offered only what their worlds would accept, and read last
 who they are; 3: tools that have nothing more to say are not offered again; 4: where only one decision is possible,
-the decision is by nobody, and a reply that was cut, filtered or broken off is no decision. Logs with a lower number, or
+the decision is by nobody, and a reply that was cut, filtered or broken off is no decision; 5: questionnaires are
+answered by probabilities or by several draws, unless a run says otherwise. Logs with a lower number, or
 none (those of before 0.12), are continued and replayed with the requests of before."""
 
-_NEWEST_REQUESTS = 4
+_NEWEST_REQUESTS = 5
 """How the requests of a new run are put together."""
 
 CAPABILITIES = "capabilities"

@@ -52,7 +52,9 @@ def test_by_rule_scores_tell_the_respondents_levels(per_request, history) -> Non
 
 
 def test_a_later_page_shows_the_earlier_ones_of_its_own_questionnaire_alone() -> None:
-    model = PsychoBenchModel(llm=always(3), instruments=["Five traits", "Money"], per_request=8, rng=1)
+    model = PsychoBenchModel(
+        llm=always(3), scoring="replies", instruments=["Five traits", "Money"], per_request=8, rng=1
+    )
     model.step()
     prompts = [json.loads(prompt) for prompt in model.runlog.calls()["prompt"]]
     assert [len(prompt) for prompt in prompts] == [2, 2, 4, 6]
@@ -61,7 +63,9 @@ def test_a_later_page_shows_the_earlier_ones_of_its_own_questionnaire_alone() ->
 
 
 def test_without_history_every_page_is_asked_by_itself() -> None:
-    model = PsychoBenchModel(llm=always(3), instruments=["Five traits"], per_request=8, history=False, rng=1)
+    model = PsychoBenchModel(
+        llm=always(3), scoring="replies", instruments=["Five traits"], per_request=8, history=False, rng=1
+    )
     model.step()
     assert [len(json.loads(prompt)) for prompt in model.runlog.calls()["prompt"]] == [2, 2, 2]
 
@@ -101,14 +105,14 @@ def test_one_answer_for_all_gives_the_middle_where_items_are_reversed_in_pairs()
 
 
 def test_one_answer_for_all_is_said_beside_the_scores() -> None:
-    model = PsychoBenchModel(llm=always(5), instruments=["Five traits"], administrations=1, rng=1)
+    model = PsychoBenchModel(llm=always(5), scoring="replies", instruments=["Five traits"], administrations=1, rng=1)
     model.step()
     assert model.results()["straight lines"] == 1
     assert "1 questionnaire with reversed items holds one number throughout" in model.story()
 
 
 def test_answers_off_the_scale_are_counted_and_never_scored() -> None:
-    model = PsychoBenchModel(llm=always(7), instruments=["Money"], rng=1)
+    model = PsychoBenchModel(llm=always(7), scoring="replies", instruments=["Money"], rng=1)
     model.run_for(2)
     assert model.results() == {
         "Money: Rich": None,
@@ -123,7 +127,7 @@ def test_answers_off_the_scale_are_counted_and_never_scored() -> None:
 
 
 def test_a_reply_that_cannot_be_read_is_counted_for_each_item() -> None:
-    model = PsychoBenchModel(llm=ScriptedLLM(lambda request: "I am a language model."), instruments=["Money"], rng=1)
+    model = PsychoBenchModel(llm=ScriptedLLM(lambda request: "I am."), scoring="replies", instruments=["Money"], rng=1)
     model.step()
     assert model.n_unparsable == 6
     assert model.n_missing == 0
@@ -245,3 +249,70 @@ def test_a_table_of_items_is_an_instrument_scored_by_scale(tmp_path, name) -> No
         ("ipip: Order", 11 / 3), ("ipip: Order (sum)", 11), ("ipip: Talk", 1), ("ipip: Talk (sum)", 1)
     ]  # fmt: skip
     assert "whole number from 1 to 5" in json.loads(model.runlog.calls()["prompt"][0])[-1]["content"]
+
+
+# -- what an answer counts as
+
+
+def in_turn(*answers):
+    """Answer every item with one number after the other, request by request."""
+    given = iter(answers)
+
+    def reply(request):
+        asked, answer = request.schema["properties"], next(given)
+        return dict.fromkeys(asked, answer) if set(asked) != {"answer"} else {"answer": answer}
+
+    return ScriptedLLM(reply)
+
+
+def test_without_probabilities_a_page_is_drawn_several_times_and_its_answers_count_as_their_mean() -> None:
+    model = PsychoBenchModel(llm=in_turn(1, 1, 1, 2, 5), instruments=["Money"], per_request=6, administrations=1, rng=1)
+    model.step()
+    assert model.answering == "draws"
+    assert model.results()["Money: Rich"] == 2
+    table = model.world.tables()["answers"]
+    assert len(table) == 6
+    assert {row["distribution"] for row in table} == {"1:0.6 2:0.2 5:0.2"}
+    assert "the mean of 5 draws" in model.story()
+    assert "60% on average" in model.story()
+
+
+def test_each_draw_reads_its_own_earlier_pages() -> None:
+    model = PsychoBenchModel(llm=in_turn(1, 5, 1, 5), instruments=["Money"], per_request=3, draws=2, rng=1)
+    model.step()
+    prompts = [json.loads(prompt) for prompt in model.runlog.calls()["prompt"]]
+    assert [prompt[2]["content"] for prompt in prompts[2:]] == ['{"1": 1, "2": 1, "3": 1}', '{"1": 5, "2": 5, "3": 5}']
+
+
+def test_draws_are_at_the_language_models_own_temperature_and_single_replies_at_0() -> None:
+    models = [PsychoBenchModel(llm=always(3), instruments=["Money"], scoring=how, rng=1) for how in (None, "replies")]
+    assert [agent.config.settings.temperature for model in models for agent in model.agents] == [1, 0]
+    assert "does not show how probable the others were" in models[1].story()
+
+
+def test_a_language_model_that_gives_probabilities_is_asked_for_them() -> None:
+    llm = always(3)
+    llm.gives_probabilities = True
+    model = PsychoBenchModel(llm=llm, instruments=["Money"], rng=1)
+    assert (model.answering, model.engine.scoring) == ("probabilities", "probabilities")
+    assert PsychoBenchModel(llm=llm, instruments=["Money"], reasoning="inline", rng=1).answering == "draws"
+
+
+@pytest.mark.parametrize("llm", ["rule", "random"])
+def test_who_is_no_language_model_answers_once(llm) -> None:
+    model = PsychoBenchModel(llm=llm, instruments=["Money"], rng=1)
+    model.step()
+    assert model.totals.asked == 6
+    assert model.answering == "replies"
+    assert "counts as" not in model.story()
+
+
+def test_a_run_with_draws_is_continued_and_replayed_as_it_was(tmp_path) -> None:
+    own = {"llm": in_turn(*range(1, 6)), "instruments": ["Money"], "administrations": 1, "rng": 1}
+    first = PsychoBenchModel(**own, log=tmp_path / "run.sqlite")
+    first.step()
+    first.close()
+    again = PsychoBenchModel(**own | {"llm": in_turn()}, log=tmp_path / "run.sqlite")
+    again.step()
+    assert again.results() == first.results()
+    assert again.world.tables() == first.world.tables()

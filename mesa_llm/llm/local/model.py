@@ -40,6 +40,7 @@ class LocalLLM:
 
     max_in_flight = 1
     takes_adapters = False
+    gives_probabilities = True
 
     def __init__(self, path: Path | None = None, profile: Profile | None = None) -> None:
         """Name the model.

@@ -21,8 +21,9 @@ from mesa_llm import (
     Structure,
     Turn,
 )
+from mesa_llm.agents.answering import TEMPERATURES, answering_of, answering_text
 from mesa_llm.population import invented
-from mesa_llm.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
+from mesa_llm.questionnaire import DRAW, Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from mesa_llm_models.psychobench.agents import ScaleRespondent
 from mesa_llm_models.psychobench.items import OWN, load_instruments
 from mesa_llm_models.psychobench.scores import ScoreRow, score_rows, summary_of
@@ -72,14 +73,23 @@ class PsychoBenchScenario(LLMScenario):
     memory: str = "none"
     """What respondents remember from one step to the next."""
 
+    draws: Annotated[int, Field(ge=1, le=100), Slider(1, 20, label="Draws of each page")] = 5
+    """Number of times that a language model without probabilities fills in each page; see `answering`."""
+
     temperature: Annotated[float, Field(ge=0, le=2), Slider(0, 2, 0.1)] = 0.0
-    """Sampling temperature."""
+    """Sampling temperature. Where pages are drawn several times, 0 stands for 1, the language model's own: draws at 0
+    would all be the same."""
 
 
 class PsychoBenchModel(LLMModel):
     """Respondents who fill in questionnaires about themselves, once a step.
 
+    What an answer counts as: with language models that return the probabilities of all answers, their mean; with
+    others, the mean of several draws at temperature 1; with `scoring="replies"`, one reply at temperature 0. Such a
+    reply shows the likeliest answer and hides how likely it is: the same scores then look far more extreme.
+
     Attributes:
+        answering: What answers count as: `probabilities`, `draws` or `replies`.
         instruments: The questionnaires, in order.
         world: The answers, and counts of those that cannot be used.
     """
@@ -102,10 +112,11 @@ class PsychoBenchModel(LLMModel):
         self.instruments = self._chosen_instruments()
         self.world = Questionnaire()
         self.worlds = (self.world,)
+        self.answering = answering_of(self, options.get("scoring"))
         self._order_seed = self.random.getrandbits(32) if self.scenario.tests_per_order > 1 else 0
-        self._pages: dict[tuple[int, str], list[Sheet]] = {}
-        n = self.scenario.n_agents
-        settings = Settings(temperature=self.scenario.temperature, max_tokens=2000)
+        self._pages: dict[tuple[int, str, int], list[Sheet]] = {}
+        n, temperature = self.scenario.n_agents, self.scenario.temperature or TEMPERATURES[self.answering]
+        settings = Settings(temperature=temperature, max_tokens=2000)
         people = [persona.config(settings=settings) for persona in invented(n, self.random)]
         configs = people if self.scenario.personas else [AgentConfig(settings=settings)] * n
         for config in configs:
@@ -133,18 +144,28 @@ class PsychoBenchModel(LLMModel):
     def administer(self) -> list[list[Turn]]:
         """Return the stages of an administration: one a page where later pages show earlier ones, else one for all."""
         self._pages = {
-            (agent.unique_id, instrument.name): self._sheets(instrument, agent.unique_id)
+            (agent.unique_id, instrument.name, number): pages
             for agent in self.agents
             for instrument in self.instruments
+            for number, pages in enumerate(self._drawn(instrument, agent))
         }
         by_page: list[list[Turn]] = []
         respondents = {agent.unique_id: agent for agent in self.agents}
-        for (agent_id, _), sheets in self._pages.items():
+        for (agent_id, _, _), sheets in self._pages.items():
             agent = respondents[agent_id]
             for index, sheet in enumerate(sheets):
                 by_page += [[]] if index == len(by_page) else []
                 by_page[index].append(Turn(agent, self.world.ask(agent_id, sheet)))
         return by_page if self.scenario.history else [[turn for stage in by_page for turn in stage]]
+
+    def _drawn(self, instrument: Instrument, agent: Any) -> Iterator[list[Sheet]]:
+        """Yield the pages of a questionnaire, once for each draw; only language models are drawn several times."""
+        is_drawn = self.answering == "draws" and agent.opened.is_language_model
+        pages = [
+            sheet.drawn(self.scenario.draws if is_drawn else 1) for sheet in self._sheets(instrument, agent.unique_id)
+        ]
+        for draw in zip(*pages, strict=True):
+            yield list(draw)
 
     @property
     def _per_request(self) -> int:
@@ -176,7 +197,8 @@ class PsychoBenchModel(LLMModel):
         if not self.scenario.history:
             return
         instrument: Instrument = sheet.items[0].facts[0]
-        for page in self._pages[agent_id, instrument.name]:
+        _, _, draw = sheet.label.partition(DRAW)
+        for page in self._pages[agent_id, instrument.name, max(int(draw or 1) - 1, 0)]:
             if page.label == sheet.label:
                 return
             if numbered := page.numbered(self.world.given_on(agent_id, page.label)):
@@ -239,5 +261,15 @@ class PsychoBenchModel(LLMModel):
         }
 
     def story(self) -> str:
-        """Describe in words how the respondents scored, and what could not be scored."""
-        return summary_of(self.scores(), self.totals, self.world.n_straight)
+        """Describe in words how the respondents scored, what an answer counts as, and what could not be scored."""
+        text = summary_of(self.scores(), self.totals, self.world.n_straight)
+        return f"{text} {self.answering_text}" if self.answering_text else text
+
+    @property
+    def answering_text(self) -> str:
+        """What an answer of a language model counts as, and how certain it was; empty without a language model."""
+        is_asked = any(agent.opened.is_language_model for agent in self.agents)
+        if not is_asked:
+            return ""
+        text, certainty = answering_text(self.answering, self.scenario.draws), self.world.certainty
+        return text if certainty is None else f"{text} The most frequent one had {certainty:.0%} on average."
