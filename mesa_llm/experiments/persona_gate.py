@@ -116,7 +116,8 @@ def load_gate(half: str | Path) -> Gate:
         ConfigError: If the file cannot be read, personas lack a wording, or a statement shares a content word with a
             persona of its trait. The message names it.
     """
-    path = Path(__file__).parent / HALVES[half] if half in HALVES else Path(half)
+    file = HALVES.get(str(half))
+    path = Path(half) if file is None else Path(__file__).parent / file
     try:
         written = _GateFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:

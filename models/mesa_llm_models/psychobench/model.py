@@ -21,7 +21,7 @@ from mesa_llm import (
     Structure,
     Turn,
 )
-from mesa_llm.agents.answering import TEMPERATURES, answering_of, answering_text
+from mesa_llm.agents.answering import TEMPERATURES, Answering, answering_of, answering_text
 from mesa_llm.population import invented
 from mesa_llm.questionnaire import DRAW, Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from mesa_llm_models.psychobench.agents import ScaleRespondent
@@ -112,7 +112,7 @@ class PsychoBenchModel(LLMModel):
         self.instruments = self._chosen_instruments()
         self.world = Questionnaire()
         self.worlds = (self.world,)
-        self.answering = answering_of(self, options.get("scoring"))
+        self.answering: Answering = answering_of(self, options.get("scoring"))
         self._order_seed = self.random.getrandbits(32) if self.scenario.tests_per_order > 1 else 0
         self._pages: dict[tuple[int, str, int], list[Sheet]] = {}
         n, temperature = self.scenario.n_agents, self.scenario.temperature or TEMPERATURES[self.answering]
