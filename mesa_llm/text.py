@@ -6,6 +6,7 @@ for a line of the world, of a memory, or of another agent.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -30,10 +31,11 @@ TINY = 5e-5
 COMMON = frozenset(
     re.findall(
         r"\w+",
-        "about after all also and any are because before both but can did does each every few for from had has have "
-        "her here his how however its just last many may more most new next not now one only other others our over "
-        "she should since some such than that the their them then there these they this those though through today "
-        "two under until was were what when where which while who whose why will with would yet yesterday you your",
+        "about after all also and any are because before both but can did does each every few for from had "
+        "has have her here his how however its just last many may more most new next not now one only other "
+        "others our over she should since some such than that the their them then there these they this those "
+        "though through today two under until was were what when where which while who whose why will with "
+        "would yet yesterday you your",
     )
 )
 """Common English words, which are not names even at the start of a sentence, and say little about a text's topic."""
@@ -72,6 +74,84 @@ def noun_for(count: int, noun: str, plural: str = "") -> str:
         plural: Its plural; empty: the noun with an appended s.
     """
     return noun if count == 1 else plural or f"{noun}s"
+
+
+def tally(count: float, noun: str, plural: str = "") -> str:
+    """Format a number with its noun as a sentence says it: `no cases`, `1 case`, `14 cases`; and `no one` for people.
+
+    Args:
+        count: The number.
+        noun: The noun, in the singular.
+        plural: Its plural; empty: the noun with an appended s, and of a person, people.
+    """
+    if not plural and noun == "person":
+        plural = "people"
+    number = number_text(count)
+    if number == "0":
+        return "no one" if plural == "people" else f"no {plural or f'{noun}s'}"
+    return f"{number} {noun if number == '1' else plural or f'{noun}s'}"
+
+
+def number_text(value: float) -> str:
+    """Format a number without the noise of its last binary digits: 0.3, 12.5, 2, 1000000000000."""
+    if isinstance(value, int):
+        return str(value)
+    text = f"{value:.10g}"
+    if "e" not in text:
+        return text
+    return f"{value:.0f}" if abs(value) >= 1 else text
+
+
+def rounded_parts(parts: Sequence[float], decimals: int = 0) -> list[float]:
+    """Round numbers so that they add up to their rounded sum, as a reader who adds them expects.
+
+    Each is rounded down, and those with the largest remainders up.
+
+    Args:
+        parts: The numbers.
+        decimals: Number of decimals.
+    """
+    unit = 10.0**-decimals
+    scaled = [round(part / unit, 9) for part in parts]
+    whole = [math.floor(part) for part in scaled]
+    missing = round(sum(scaled)) - sum(whole)
+    ranked = sorted(range(len(parts)), key=lambda index: (whole[index] - scaled[index], index))
+    for index in ranked[:missing]:
+        whole[index] += 1
+    return [round(part * unit, decimals) for part in whole]
+
+
+def listed(items: Sequence[str], last: str = "and") -> str:
+    """Join words as a sentence lists them: `a, b and c`.
+
+    Args:
+        items: The words.
+        last: Word before the last one.
+    """
+    return f" {last} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "You Your Yours The A An It Its This That These Those There They Their Nobody Everybody Everyone Each "
+        "All Some Any No None Nothing Only Not In On At He She We Our His Her One Both Neither Either If As "
+        "Since Because When After Before Too Choose Must People Somebody Someone Anybody Another Other Others Agent",
+    )
+)
+"""Words that begin with a small letter inside a sentence."""
+
+
+def sentence_inside(text: str) -> str:
+    """Write a sentence as it stands after other words: without a capital, unless it begins with a name."""
+    first = text.partition(" ")[0].rstrip(",'’")
+    return text[:1].lower() + text[1:] if first in _FUNCTION_WORDS else text
+
+
+def whole_sentence(text: str) -> str:
+    """End a text with a full stop, unless it has an end already."""
+    text = text.rstrip()
+    return text if not text or text.endswith((".", "!", "?", "…", ".”", "!”", "?”", "”")) else f"{text}."
 
 
 def none_succeeded(n_decisions: int, whose: str = "") -> str:

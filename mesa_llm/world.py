@@ -22,7 +22,8 @@ class World(Protocol):
     """State and rules of a situation in which agents act.
 
     Its `@tool` and `@action` methods take the acting agent's id as their first argument. A world with steps of a month,
-    a day, … may say so in an attribute `unit`; see `unit_of`.
+    a day, … may say so in an attribute `unit`; see `unit_of`. One with a clock of its own may give the words of the
+    moment in an attribute or property `moment`, such as `At 08:30`; see `moment_of`.
     """
 
     name: str
@@ -75,6 +76,19 @@ def unit_of(*worlds: Any) -> str:
         return str(getattr(worlds[0], "unit", "step"))
     units = {str(getattr(world, "unit", "step")) for world in worlds}
     return units.pop() if len(units) == 1 else "step"
+
+
+def moment_of(*owners: Any) -> str:
+    """Return the words for the present moment that some worlds, or a model, share; empty if they have none, or differ.
+
+    Memories begin with them: "At 08:30 you went to the market." They say the time as observations show it.
+
+    Args:
+        owners: Worlds or models, each perhaps with an attribute or property `moment`.
+    """
+    moments = {getattr(owner, "moment", "") for owner in owners}
+    moment = moments.pop() if len(moments) == 1 else ""
+    return moment if isinstance(moment, str) else ""
 
 
 @runtime_checkable
@@ -193,7 +207,7 @@ class Finite(Protocol):
 class DoNothing:
     """Adds the action `do_nothing` to a world."""
 
-    @action
+    @action(did=NOTHING_DONE)
     def do_nothing(self, agent_id: int) -> str:
         """Do nothing this time."""
         self.pass_turn(agent_id)

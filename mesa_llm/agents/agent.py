@@ -7,7 +7,7 @@ import logging
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import mesa
 
@@ -18,9 +18,9 @@ from mesa_llm.agents.memory_maintenance import maintain_memories
 from mesa_llm.agents.news import with_news
 from mesa_llm.agents.observation import join, without_refused
 from mesa_llm.agents.strategies import is_plan
-from mesa_llm.agents.text import answered_text, reason_text, refused_text
+from mesa_llm.agents.text import message_text, plan_text, reason_text
 from mesa_llm.agents.tools import ToolMixin
-from mesa_llm.canonical import canonical_json, member_value
+from mesa_llm.canonical import canonical_json
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.plain import StepLog, engine_of, require_model
@@ -32,7 +32,8 @@ from mesa_llm.records import ActionResult, Decision, Failure, Observation, Outco
 from mesa_llm.space import describe_surroundings
 from mesa_llm.tools.tool import hidden_methods, marked_methods
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.world import Receiver, unit_of
+from mesa_llm.tools.wording import Sentence, Wording, action_text, answer_text, result_text, wording_of
+from mesa_llm.world import Receiver, moment_of, unit_of
 
 logger = logging.getLogger(__name__)
 
@@ -204,48 +205,60 @@ class LLMMixin(DeliberationMixin):
         memory = self.memory
         if type(memory) is NoMemory:
             return
-        now, worlds = self.now, self.worlds
+        worlds = self.worlds
         world = seen.world if seen is not None else ""
         if not world and len(worlds) == 1:
             world = worlds[0].name
-        unit = _unit_in(worlds, world) if worlds else "step"
+        moment = Moment(self.now, world, _unit_in(worlds, world) if worlds else "step", self.moment_in(world))
         is_conversation = ChatMemory in type(memory).__mro__  # isinstance is slow with protocol classes
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
             )
-            memory.add(MemoryEntry(now, "observation", seen.text, world=world, unit=unit))
-            self._remember_plan(decision, world, unit)
-            memory.add(MemoryEntry(now, "decision", decision_text, world=world, unit=unit))
+            memory.add(moment.entry("observation", seen.text))
+            if decision.text and is_plan(self._design_decides):
+                memory.add(moment.entry("thought", decision.text[:600]))
+            memory.add(moment.entry("decision", decision_text))
         else:
             self.remember_messages()
-            if decision.text:
-                self._remember_plan(decision, world, unit)
+            if decision.text and is_plan(self._design_decides):
+                memory.add(moment.entry("thought", plan_text(decision.text), is_sentence=True))
         written = tuple(outcomes)
-        entries = partial(outcome_entries, decision, written, now, world, unit, is_conversation=is_conversation)
+        remembered = seen.remembered if seen is not None else ""
+        sentences = tuple([remembered if one.action == "answer" else self._wording_of(one.action) for one in written])
+        entries = partial(outcome_entries, written, sentences, moment, is_conversation=is_conversation)
         if type(memory) is WindowMemory and False not in [is_unchanging(outcome) for outcome in written]:
             memory.add(entries)
             return
         for entry in entries():
             memory.add(entry)
 
-    def _remember_plan(self, decision: Decision, world: str, unit: str) -> None:
-        """Remember the plan behind a decision, if the design writes plans."""
-        if decision.text and is_plan(self._design_decides):
-            self.memory.add(MemoryEntry(self.now, "thought", decision.text[:600], world=world, unit=unit))
+    def _wording_of(self, action: str) -> Wording:
+        """Return how the agent remembers one of its actions."""
+        box = ToolBox.of(self, self.unique_id, self.worlds, self.tools)
+        return box[action].tool.wording if action in box else wording_of(action, "")
 
     def unit_in(self, world: str = "") -> str:
         """Return a world's unit of time (`step`, `month`, …), or without a name the unit of all the agent's worlds."""
         return _unit_in(self.worlds, world)
+
+    def moment_in(self, world: str = "") -> str:
+        """Return the words for this moment that a world gives, such as `At 08:30`, or all of the agent's, or its model.
+
+        Override for an agent with a clock of its own. Empty: memories say the unit and the step, `In month 3`.
+        """
+        worlds = self.worlds
+        return moment_of(*_worlds_named(worlds, world)) or moment_of(self.model)
 
     def remember_messages(self) -> None:
         """Remember the messages of this step once, up to `mailbox.MAX_INBOX` of them."""
         mailbox = Mailbox.of(self.model)
         if mailbox.is_empty:
             return
+        moment = Moment(self.now, "", self.unit_in(), self.moment_in())
         for message in mailbox.take(self.unique_id):
-            text = f"agent {message.sender}: {message.text}"
-            self.memory.add(MemoryEntry(self.now, "message", text[:600], unit=self.unit_in()))
+            text = message_text(mailbox.sender_name(self.model, message.sender), message.sender, message.text)
+            self.memory.add(moment.entry("message", text, is_sentence=True))
 
     def wake(
         self, *, at: float | None = None, after: float | None = None, observation: Observation | None = None
@@ -376,21 +389,51 @@ def is_unchanging(outcome: Outcome) -> bool:
     return type(outcome.result) is str and (not arguments or SCALARS.issuperset(map(type, arguments.values())))
 
 
+class Moment(NamedTuple):
+    """When and where something happened."""
+
+    time: int
+    """The step."""
+
+    world: str
+    """Name of the world; empty: none, or several at once."""
+
+    unit: str
+    """The world's unit of time."""
+
+    words: str
+    """The world's own words for it; empty: unit and step."""
+
+    def entry(self, kind: str, text: str, *, is_sentence: bool = False) -> MemoryEntry:
+        """Return an entry of a memory."""
+        return MemoryEntry(
+            self.time, kind, text, world=self.world, unit=self.unit, is_sentence=is_sentence, moment=self.words
+        )
+
+
 def outcome_entries(
-    decision: Decision, outcomes: Sequence[Outcome], now: int, world: str, unit: str, *, is_conversation: bool = False
+    outcomes: Sequence[Outcome],
+    sentences: Sequence[Wording | Sentence],
+    moment: Moment,
+    *,
+    is_conversation: bool = False,
 ) -> list[MemoryEntry]:
-    """Write outcomes as entries of a memory; a conversation holds answers already."""
+    """Write outcomes as entries of a memory, a sentence each; a conversation holds answers already.
+
+    Args:
+        outcomes: The outcomes of a decision.
+        sentences: How each is remembered: the wording of its action, or the sentence of the observation.
+        moment: When and where it was.
+        is_conversation: Whether the memory holds the answer as its agent wrote it.
+    """
     entries: list[MemoryEntry] = []
-    for outcome in outcomes:
-        result_text = outcome.result if outcome.ok else refused_text(outcome.result)
-        if outcome.action != "answer":
-            arguments = ", ".join([f"{name}={member_value(value)!r}" for name, value in outcome.arguments.items()])
-            result_text = f"{outcome.action}({arguments}): {result_text}"
+    for outcome, sentence in zip(outcomes, sentences, strict=True):
+        if isinstance(sentence, Wording):
+            entries.append(moment.entry("outcome", action_text(sentence, outcome), is_sentence=True))
         elif not is_conversation:
-            text = answered_text(written_answer(decision.answer))
-            entries.append(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
-        if result_text:
-            entries.append(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
+            entries.append(moment.entry("decision", answer_text(sentence, outcome), is_sentence=True))
+        elif text := (result_text(outcome.result) if outcome.ok else answer_text(sentence, outcome)):
+            entries.append(moment.entry("outcome", text, is_sentence=True))
     return entries
 
 
@@ -404,7 +447,12 @@ def _actions_text(actions: Iterable[ToolCall]) -> str:
 
 def _unit_in(worlds: Sequence[Any], name: str) -> str:
     """Return the time unit of one of an agent's worlds, or without a name that of all of them."""
-    return unit_of(*(worlds if not name or len(worlds) == 1 else [world for world in worlds if world.name == name]))
+    return unit_of(*_worlds_named(worlds, name))
+
+
+def _worlds_named(worlds: Sequence[Any], name: str) -> Sequence[Any]:
+    """Return an agent's world of a name; all without one, or if there is only one."""
+    return worlds if not name or len(worlds) == 1 else [world for world in worlds if world.name == name]
 
 
 def _has_moved_on(model: mesa.Model[Any, Any], step: int) -> bool:

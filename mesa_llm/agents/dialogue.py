@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mesa_llm.agents.text import MAX_REMEMBERED
 from mesa_llm.errors import ConfigError
 from mesa_llm.memory import MemoryEntry, NoMemory
 from mesa_llm.prompts import prompts_of
@@ -162,8 +163,9 @@ def remember(conversation: Dialogue) -> None:
         for utterance in conversation.utterances:
             is_own = utterance.speaker is agent
             kind = "utterance" if is_own else "message"
-            text = quoted(utterance.text, MAX_UTTERANCE) if is_own else str(utterance)
-            agent.memory.add(MemoryEntry(agent.now, kind, text[:600], unit=agent.unit_in()))
+            text = f"{'You' if is_own else utterance.name} said: {quoted(utterance.text, MAX_REMEMBERED)}"
+            entry = MemoryEntry(agent.now, kind, text, unit=agent.unit_in(), is_sentence=True, moment=agent.moment_in())
+            agent.memory.add(entry)
 
 
 Until = Callable[[Dialogue], bool]

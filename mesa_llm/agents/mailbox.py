@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mesa_llm.agents.text import reason_text, sent_text
+from mesa_llm.agents.text import reason_text, said_text, sent_text
 from mesa_llm.errors import ToolError
-from mesa_llm.records import Message, Observation
+from mesa_llm.records import ActionResult, Message, Observation
 from mesa_llm.space.surroundings import Surroundings
 from mesa_llm.space.text import MAX_SHOWN
+from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.tools.tool import action
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Mailbox:
         self._sent: list[Message] = []
         self._inboxes: dict[int, list[Message]] = {}
         self._taken_by: set[int] = set()
+        self._names: dict[int, str] = {}
 
     @classmethod
     def of(cls, model: Model[Any, Any]) -> Mailbox:
@@ -63,6 +65,7 @@ class Mailbox:
         else:
             self._inboxes = {}
         self._taken_by.clear()
+        self._names.clear()
         for message in messages:
             for recipient in message.recipients:
                 self._inboxes.setdefault(recipient, []).append(message)
@@ -76,6 +79,17 @@ class Mailbox:
     def inbox(self, agent_id: int) -> list[Message]:
         """Return the messages an agent received in the last step, oldest first."""
         return self._inboxes.get(agent_id, [])[-MAX_INBOX:]
+
+    def sender_name(self, model: Any, agent_id: int) -> str:
+        """Return the name of a sender; empty if it has none, or has left.
+
+        Args:
+            model: The Mesa model, whose agents are looked up once per delivery.
+            agent_id: Mesa `unique_id` of the sender.
+        """
+        if not self._names:
+            self._names = {agent.unique_id: name_of(agent) for agent in model.agents}
+        return self._names.get(agent_id, "")
 
     def take(self, agent_id: int) -> list[Message]:
         """Return an agent's inbox for its memory, once per step. Empty on further calls."""
@@ -91,6 +105,11 @@ def reads_messages(agent: object) -> bool:
     A class of plain Mesa agents that reads `Mailbox.of(model)` itself sets `reads_messages = True`.
     """
     return bool(getattr(agent, "reads_messages", False))
+
+
+def name_of(agent: Any) -> str:
+    """Return the name of an agent on one line; empty if it has none."""
+    return one_line(str(getattr(getattr(agent, "config", None), "name", "") or ""), MAX_NAME)
 
 
 class TalkMixin:
@@ -123,8 +142,8 @@ class TalkMixin:
     def _has_readers(self) -> bool:
         return any(other is not self and reads_messages(other) for other in self.model.agents)
 
-    @action(when="_has_readers")
-    def send_message(self, to: int, text: Annotated[str, Field(min_length=1, max_length=1000)]) -> str:
+    @action(when="_has_readers", did=said_text)
+    def send_message(self, to: int, text: Annotated[str, Field(min_length=1, max_length=1000)]) -> ActionResult:
         """Send a private message to another agent, who reads it in the next step.
 
         Args:
@@ -140,4 +159,4 @@ class TalkMixin:
             raise ToolError(reason_text("reads_nothing", to=to))
         agent: Any = self
         Mailbox.of(self.model).send(self.unique_id, (to,), text, agent.now)
-        return sent_text(to)
+        return ActionResult(sent_text(name_of(recipient), to), name=name_of(recipient))

@@ -39,7 +39,7 @@ def maintain_memories(agents: Iterable[Any]) -> None:
             if is_asked:
                 reflecting.append(agent)
             else:
-                memory.reflect_by_rule(agent.now, agent.unit_in())
+                memory.reflect_by_rule(agent.now, agent.unit_in(), agent.moment_in())
         elif is_asked and (text := memory.summary_request()) is not None:
             jobs.append(SideRequest(agent, "memory", (ChatMessage("user", text),)))
     _summarise(jobs)
@@ -77,7 +77,7 @@ def _reflect(agents: Sequence[Any]) -> None:
             answers.setdefault(agent.unique_id, []).append((reflection, insights.answer))
     for agent in agents:
         if agent.memory.open_questions:
-            agent.memory.conclude(answers.get(agent.unique_id, ()), agent.now, agent.unit_in())
+            agent.memory.conclude(answers.get(agent.unique_id, ()), agent.now, agent.unit_in(), agent.moment_in())
 
 
 def _reflection(agent: Any, prompt: str, answer: object) -> SideRequest:

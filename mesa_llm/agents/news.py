@@ -23,8 +23,15 @@ def with_news(agent: Any, seen: Observation) -> Observation:
         seen: What it sees.
     """
     model = agent.model
-    inbox, bridge = Mailbox.of(model).inbox(agent.unique_id), getattr(model, "bridge", None)
-    messages = [{"sender": message.sender, "text": quoted(message.text, MESSAGE_CHARACTERS)} for message in inbox]
+    mailbox, bridge = Mailbox.of(model), getattr(model, "bridge", None)
+    messages = [
+        {
+            "sender": message.sender,
+            "name": mailbox.sender_name(model, message.sender),
+            "text": quoted(message.text, MESSAGE_CHARACTERS),
+        }
+        for message in mailbox.inbox(agent.unique_id)
+    ]
     parts = [prompts_of(model).fill("agent_messages.md", messages=messages)] if messages else []
     lines: list[str] = []
     if bridge is not None and bridge.has_news:

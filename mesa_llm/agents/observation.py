@@ -68,6 +68,7 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
         world=questioners[0] if questioners else "",
         persona_place=question.persona_place,
         images=tuple(image for observation in seen.values() for image in observation.images),
+        remembered=question.remembered,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, cast, get_args, get_origin
 
-from mesa_llm.agents.agent import LLMMixin, is_unchanging, outcome_entries, outcome_of
+from mesa_llm.agents.agent import LLMMixin, Moment, is_unchanging, outcome_entries, outcome_of
 from mesa_llm.agents.deliberation import DeliberationMixin
 from mesa_llm.agents.dialogue import Dialogue
 from mesa_llm.agents.mailbox import Mailbox
@@ -25,6 +25,7 @@ from mesa_llm.memory import MemoryMixin, WindowMemory
 from mesa_llm.records import Decision, Failure, LazyObservation, Observation, Outcome, ToolCall
 from mesa_llm.tools.tool import Tool
 from mesa_llm.tools.toolbox import ToolBox
+from mesa_llm.tools.wording import Wording
 from mesa_llm.world import unit_of
 
 _DEFAULTS = {
@@ -42,6 +43,7 @@ _ACTS = {
     "remember": LLMMixin.remember,
     "remember_messages": LLMMixin.remember_messages,
     "memory": MemoryMixin.memory,
+    "moment_in": LLMMixin.moment_in,
 }
 """What a class would override to change how its decisions are carried out and remembered, by name."""
 
@@ -95,7 +97,7 @@ def _decides_by_default(kind: type[Any]) -> bool:
 class RuleTwins:
     """The rule twins of one class in one stage."""
 
-    __slots__ = ("_actions", "_acts_by_default", "_choices", "_now", "_unit", "_world", "_worlds")
+    __slots__ = ("_actions", "_acts_by_default", "_choices", "_moment", "_now", "_wordings", "_worlds")
 
     def __init__(self, agent: Any) -> None:
         """Look up what all agents of a class share.
@@ -109,8 +111,9 @@ class RuleTwins:
         self._now: int = agent.now
         kind = type(agent)
         self._acts_by_default = False not in [getattr(kind, name) is default for name, default in _ACTS.items()]
-        self._world: str = self._worlds[0].name if len(self._worlds) == 1 else ""
-        self._unit = unit_of(*self._worlds)
+        world: str = self._worlds[0].name if len(self._worlds) == 1 else ""
+        self._moment = Moment(self._now, world, unit_of(*self._worlds), agent.moment_in(world))
+        self._wordings: dict[str, Wording] = {}
 
     def decision(self, agent: Any, seen: Observation) -> Decision | Failure:
         """Return an agent's checked decision, which it keeps, as `resolve` does."""
@@ -182,8 +185,15 @@ class RuleTwins:
         if type(memory) is not WindowMemory or not Mailbox.of(agent.model).is_empty or not is_unchanging(outcome):
             agent.remember(decision, [outcome], seen)
         else:
-            memory.add(partial(outcome_entries, decision, (outcome,), self._now, self._world, self._unit))
+            memory.add(partial(outcome_entries, (outcome,), (self._wording_of(tool),), self._moment))
         return outcome
+
+    def _wording_of(self, tool: Tool) -> Wording:
+        """Return how an action is remembered, looked up once."""
+        name = tool.spec.name
+        if name not in self._wordings:
+            self._wordings[name] = tool.wording
+        return self._wordings[name]
 
     def _is_allowed(self, agent: Any, condition: str, owner: int) -> bool:
         """Check whether the condition of an action lets an agent use it now."""

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-from mesa_llm.text import sentences
+from mesa_llm.records import Outcome
+from mesa_llm.text import one_line, quoted, sentences
+
+MAX_REMEMBERED = 560
+"""Maximum number of characters of a message or a plan in a memory."""
 
 
-def sent_text(recipient: int) -> str:
-    """Report a message to its sender."""
-    return f"Sent to agent {recipient}."
+def called(name: str, agent_id: int) -> str:
+    """Write who somebody is for a memory: by name, or as `agent 3` without one."""
+    return name or f"agent {agent_id}"
 
 
-def answered_text(answer: str) -> str:
-    """Write an answer in the form its agent remembers."""
-    return f"You answered: {answer}"
+def sent_text(name: str, recipient: int) -> str:
+    """Report a message to its sender.
+
+    Args:
+        name: Name of the recipient; empty: none.
+        recipient: Its Mesa `unique_id`.
+    """
+    return f"Sent to {called(name, recipient)}."
 
 
-def refused_text(reason: object) -> str:
-    """Write the reason for a refusal."""
-    return f"refused: {reason}"
+def said_text(outcome: Outcome) -> str:
+    """Write the sentence in which an agent remembers a message that it sent."""
+    recipient = called(outcome.facts.get("name", ""), outcome.arguments["to"])
+    return f"You told {recipient}: {quoted(str(outcome.arguments['text']), MAX_REMEMBERED)}"
+
+
+def message_text(name: str, sender: int, text: str) -> str:
+    """Write the sentence in which an agent remembers a message that it read.
+
+    Args:
+        name: Name of the sender; empty: none.
+        sender: Its Mesa `unique_id`.
+        text: What it wrote.
+    """
+    return f"{name or f'Agent {sender}'} told you: {quoted(text, MAX_REMEMBERED)}"
+
+
+def plan_text(text: str) -> str:
+    """Write the sentence in which an agent remembers its plan."""
+    return f"You planned: {one_line(text, MAX_REMEMBERED)}"
 
 
 REASONS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -13,6 +14,7 @@ from mesa_llm.memory.entry import (
     MemoryEntry,
     whole_number,
 )
+from mesa_llm.memory.text import moment_text
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import clip, one_line
 
@@ -105,7 +107,7 @@ class ChatMemory(EntryMemory):
         """Return the input since the agent's last answer, one line per entry, oldest first."""
         exchanges = self._exchanges
         pending = exchanges[-1] if exchanges and not _is_answered(exchanges[-1]) else ()
-        return "\n".join([f"{entry.lead}: {_line_of(entry)}" for entry in pending])
+        return "\n".join([_line_of(entry) for entry in pending])
 
     def messages(self) -> tuple[ChatMessage, ...]:
         """Return the pairs as messages that alternate strictly: user, assistant, user, assistant, …"""
@@ -122,8 +124,8 @@ class ChatMemory(EntryMemory):
 
 
 def _line_of(entry: MemoryEntry) -> str:
-    """Return the text of an entry on one line; for most kinds, `add` has already done that."""
-    return one_line(entry.text) if entry.kind in _OF_MANY_LINES else entry.text
+    """Return an entry on one line; for most kinds, `add` has already put its text on one."""
+    return one_line(entry.line) if entry.kind in _OF_MANY_LINES else entry.line
 
 
 def _is_answered(exchange: list[MemoryEntry]) -> bool:
@@ -135,7 +137,7 @@ def _pair_of(exchange: list[MemoryEntry]) -> tuple[ChatMessage, ChatMessage]:
     """Return an exchange that ends with an answer as two messages."""
     observed = [entry for entry in exchange if entry.kind not in _BY_AGENT]
     replies = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
-    text = _with_steps(observed) if observed else f"{exchange[0].when}."
+    text = _with_steps(observed) if observed else f"{heading_text(exchange[0])}."
     return ChatMessage("user", text), ChatMessage("assistant", "\n".join(replies))
 
 
@@ -145,13 +147,26 @@ def _cost(entry: MemoryEntry) -> int:
 
 
 def _with_steps(entries: list[MemoryEntry]) -> str:
-    """Join entries line by line, with a heading for each new step unless the text names the step itself."""
+    """Join entries line by line, with a heading for each new moment unless the text names it itself."""
     lines: list[str] = []
-    when = ""
+    heading = ""
     for entry in entries:
-        if entry.when != when:
-            when = entry.when
-            if not entry.text.startswith(f"{when}."):
-                lines.append(f"{when}:")
+        if heading != (heading := heading_text(entry)) and not _names(entry.text, entry, heading):
+            lines.append(f"{heading}:")
         lines.append(entry.text)
     return "\n".join(lines)
+
+
+def heading_text(entry: MemoryEntry) -> str:
+    """Return the heading of what happened at a moment: `Step 3`, or the world's own words for it."""
+    past_world = entry.world if entry.is_past else None
+    return moment_text(entry.unit, entry.time, past_world, entry.moment or f"{entry.unit} {entry.time}")
+
+
+def _names(text: str, entry: MemoryEntry, heading: str) -> bool:
+    """Check whether a text begins with the moment: `Month 3. …`; or, in the world's words, has it in its first line."""
+    if not entry.moment:
+        return text.startswith(f"{heading}.")
+    first = text.lstrip().partition("\n")[0].casefold()
+    words = entry.moment.partition(" ")[2] or entry.moment
+    return re.search(rf"(?<!\w){re.escape(words.casefold())}(?!\w)", first) is not None

@@ -13,7 +13,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.memory.text import LEADS, moment_text
 from mesa_llm.records import ChatMessage
 from mesa_llm.records.frozen import frozen
-from mesa_llm.text import one_line
+from mesa_llm.text import one_line, sentence_inside
 
 EntryKind = Literal["observation", "decision", "utterance", "outcome", "message", "thought", "insight"]
 """Kinds of entries that the library makes."""
@@ -62,6 +62,12 @@ class MemoryEntry:
     because: tuple[str, ...] = ()
     """Lines of the entries cited by an insight."""
 
+    is_sentence: bool = False
+    """Whether the text is a whole sentence, such as `You ordered 14 cases.`, and not what the agent saw, said, …"""
+
+    moment: str = ""
+    """The world's own words for when it happened, such as `At 08:30`; empty: made of unit and step (`In step 3`)."""
+
     def __post_init__(self) -> None:
         """Check the kind and the importance."""
         if self.kind not in LEADS and (not 0 < len(self.kind) <= MAX_KIND or one_line(self.kind) != self.kind):
@@ -74,27 +80,29 @@ class MemoryEntry:
 
     @property
     def when(self) -> str:
-        """When it happened, as text: the step, and the life if that is an earlier one."""
-        return moment_text(self.unit, self.time, self.world if self.is_past else None)
+        """When it happened, in the world's own words or by the step, and in which life if that is an earlier one."""
+        return moment_text(self.unit, self.time, self.world if self.is_past else None, self.moment)
 
     @property
     def lead(self) -> str:
-        """Beginning of its line, before the text: when it happened, and what kind of entry it is."""
-        return f"{self.when}, {LEADS.get(self.kind, self.kind)}"
+        """Beginning of its line, before the text: when it happened, and unless it is a sentence, what kind it is of."""
+        if not self.is_sentence:
+            return f"{self.when} {LEADS.get(self.kind, self.kind)}: "
+        return f"{self.when}, " if self.text[:1].isdigit() else f"{self.when} "
 
     @property
     def line(self) -> str:
         """The entry as one line of a prompt."""
-        return f"{self.lead}: {self.text}"
+        return self.lead + (sentence_inside(self.text) if self.is_sentence else self.text)
 
     def within(self, characters: int) -> tuple[MemoryEntry, str]:
         """Return the entry with its text cut so that its `line` fits a number of characters, and that line.
 
         The line is empty if the text is.
         """
-        lead = f"{self.lead}: "
-        text = one_line(self.text, characters - len(lead))
-        return self if text == self.text else replace(self, text=text), f"{lead}{text}" if text else ""
+        text = one_line(self.text, characters - len(self.lead))
+        entry = self if text == self.text else replace(self, text=text)
+        return entry, entry.line if text else ""
 
 
 def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:

@@ -200,27 +200,31 @@ class ReflectiveMemory(StreamMemory):
             for question in self._questions
         ]
 
-    def conclude(self, answers: Iterable[tuple[Reflection, Sequence[Insight]]], time: int, unit: str = "step") -> None:
+    def conclude(
+        self, answers: Iterable[tuple[Reflection, Sequence[Insight]]], time: int, unit: str = "step", moment: str = ""
+    ) -> None:
         """Store the insights and end the reflection; insights that cite none of the memories are dropped.
 
         Args:
             answers: The questions with their insights, as a model wrote them.
             time: The step that ends.
             unit: Unit of model time, such as `month`.
+            moment: The world's own words for the moment, such as `At 08:30`; empty: none.
         """
         self._questions, self._unreflected = (), 0.0
         for reflection, insights in answers:
             for insight in insights[: self.insights]:
                 numbers = dict.fromkeys(n for n in insight.because if 1 <= n <= len(reflection.evidence))
                 cited = [reflection.evidence[n - 1] for n in numbers]
-                self._add_insight(insight.insight, cited, insight.importance / 10, time, unit)
+                self._add_insight(insight.insight, cited, insight.importance / 10, time, unit, moment)
 
-    def reflect_by_rule(self, time: int, unit: str = "step") -> None:
+    def reflect_by_rule(self, time: int, unit: str = "step", moment: str = "") -> None:
         """Reflect without a language model, storing recurring words in recent entries as insights.
 
         Args:
             time: The step that ends.
             unit: Unit of model time, such as `month`.
+            moment: The world's own words for the moment, such as `At 08:30`; empty: none.
         """
         recent = [entry for entry in self._entries[-MAX_RECENT:] if entry.kind != "insight"]
         words = [set(_WORD.findall(entry.text.lower())) - COMMON for entry in recent]
@@ -229,14 +233,16 @@ class ReflectiveMemory(StreamMemory):
         for word in frequent[: self.questions]:
             cited = [entry for entry, own in zip(recent, words, strict=True) if word in own]
             text = recurring_text(word, counts[word], len(recent))
-            self._add_insight(text, cited[-MAX_CITED:], max(entry.importance for entry in cited), time, unit)
+            self._add_insight(text, cited[-MAX_CITED:], max(entry.importance for entry in cited), time, unit, moment)
         self._unreflected = 0.0
 
-    def _add_insight(self, text: str, cited: Sequence[MemoryEntry], importance: float, time: int, unit: str) -> None:
+    def _add_insight(
+        self, text: str, cited: Sequence[MemoryEntry], importance: float, time: int, unit: str, moment: str
+    ) -> None:
         line = one_line(text, _TEXT_CHARACTERS)
         if line and cited:
             because = tuple(clip(entry.line, _CITED_CHARACTERS) for entry in cited[:MAX_CITED])
-            self.add(MemoryEntry(time, "insight", line, importance, unit=unit, because=because))
+            self.add(MemoryEntry(time, "insight", line, importance, unit=unit, because=because, moment=moment))
 
     def saved(self) -> SavedMemory:
         """Return the saved form of the memory."""

@@ -68,6 +68,13 @@ class Observation:
     images: tuple[Image, ...] = ()
     """Images for language models that take them; the text must do for all others."""
 
+    remembered: str | Callable[[Outcome], str] = ""
+    """The sentence in which the agent remembers its typed answer, such as `"You said you would take {answer:ton}."`.
+
+    Fields are as in `@action(did=…)`: `{answer}`, or a field of an answer that has several, `{result}` and
+    `{facts[…]}`; or a function of the `Outcome`. Empty: a general sentence ("You answered 3.").
+    """
+
     def _repr_html_(self) -> str:
         """Show the text and the options in Jupyter."""
         options = "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.options.items())

@@ -65,7 +65,7 @@ class MovesToPlaces:
                 return True
         return False
 
-    @action(when="can_move")
+    @action(when="can_move", did="{result}")
     def go_to(self, place: PlaceName) -> ActionResult:
         """Move to a place right next to yours.
 
@@ -92,7 +92,7 @@ class MovesOnGrid:
         """
         return any(not cell.is_full for cell in _by_direction(self).values())
 
-    @action(when="can_move")
+    @action(when="can_move", did="{result}")
     def move(self, direction: Direction) -> ActionResult:
         """Move one cell.
 

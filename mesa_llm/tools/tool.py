@@ -26,6 +26,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.prompts import require_no_template
 from mesa_llm.records import ToolSpec
 from mesa_llm.tools.text import reason_text
+from mesa_llm.tools.wording import Sentence, Wording, check_sentence, wording_of
 
 if sys.flags.optimize >= 2:
     raise ConfigError(
@@ -51,6 +52,7 @@ class _Mark:
     shows_more: bool = False
     options: Mapping[str, str] = MappingProxyType({})
     allowed: Mapping[str, str] = MappingProxyType({})
+    did: Sentence = ""
 
 
 @overload
@@ -74,7 +76,7 @@ def tool(function: Any = None, *, when: str | None = None, shows_more: bool = Fa
 def action(function: F) -> F: ...
 @overload
 def action(
-    *, when: str | None = None, options: Mapping[str, str] = ..., allowed: Mapping[str, str] = ...
+    *, when: str | None = None, options: Mapping[str, str] = ..., allowed: Mapping[str, str] = ..., did: Sentence = ""
 ) -> Callable[[F], F]: ...
 def action(
     function: Any = None,
@@ -82,6 +84,7 @@ def action(
     when: str | None = None,
     options: Mapping[str, str] = MappingProxyType({}),
     allowed: Mapping[str, str] = MappingProxyType({}),
+    did: Sentence = "",
 ) -> Any:
     """Mark a method or function as an action: it writes, and runs after everyone has decided.
 
@@ -94,8 +97,14 @@ def action(
         allowed: Argument → name of a method of its world, called with the acting agent and one of the argument's
             options, that says whether the action would be accepted with it. What would be refused is not offered to
             language models, people and chance; rule twins may try it.
+        did: The sentence in which the agent remembers it, with arguments in braces: `"You ordered {cases:case}."` is
+            remembered as "You ordered 14 cases.", or 1 case, or no cases (`{people:person|people}` for another plural).
+            `{text!r}` is in quotation marks, `{facts[price]}` a fact of the `ActionResult`, and `{result}` what the
+            action returned, if that says more than "Done."; or a function of the `Outcome` that returns the sentence.
+            If refused, "You wanted to order 14 cases, but …". Empty: what it returned, if that begins with "You ", or
+            else a sentence made of the docstring and the arguments.
     """
-    return _mark(function, _Mark(is_action=True, when=when, options=options, allowed=allowed))
+    return _mark(function, _Mark(is_action=True, when=when, options=options, allowed=allowed, did=did))
 
 
 def _mark(function: Any, mark: _Mark) -> Any:
@@ -143,6 +152,14 @@ class Tool:
 
     takes_arguments: bool = True
     """Whether it has any parameter that the model fills in."""
+
+    did: Sentence = field(default="", hash=False)
+    """The sentence in which an agent remembers it, as `@action(did=…)` declares it; empty: a general one."""
+
+    @property
+    def wording(self) -> Wording:
+        """How an agent remembers it."""
+        return wording_of(self.spec.name, self.spec.description, self.did)
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Check arguments and convert them to their types.
@@ -318,6 +335,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
             f"tool {name!r} has an argument that JSON cannot describe: {reason}; take a number or a name, and look up "
             "what it stands for"
         ) from error
+    check_sentence(mark.did, [parameter.name for parameter in parameters], f"action {name!r}")
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
     return Tool(
@@ -330,6 +348,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         mark.allowed,
         is_async,
         takes_arguments=bool(parameters),
+        did=mark.did,
     )
 
 

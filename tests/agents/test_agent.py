@@ -426,7 +426,7 @@ def test_messages_are_remembered_once_even_where_the_decision_failed() -> None:
     for _ in range(2):
         agent.act(Failure(1, "nobody answered", "Timeout", "outside"))
     (line,) = agent.memory.recall("", 2).splitlines()
-    assert line.startswith("Step 1, you were told: agent 2: x x x")
+    assert line.startswith("In step 1 agent 2 told you: “x x x")
     assert len(line) < 650
 
 
@@ -477,7 +477,7 @@ def test_other_memories_hold_answers_as_json_and_no_python() -> None:
     model = one(1, ScriptedLLM(lambda request: GROUP), 1, design=AgentDesign(memory="window:5"))
     model.step()
     (agent,) = model.agents
-    assert agent.memory.recall("", 2).endswith('You answered: {"Implement G": 1}')
+    assert agent.memory.recall("", 2).endswith("you answered: Implement G 1.")
 
 
 @pytest.mark.parametrize("llm", ["rule", "scripted"])
@@ -637,7 +637,7 @@ def test_what_happened_is_remembered_in_the_unit_of_its_world() -> None:
         agent.memory = WindowMemory()
     model.run_for(2)
     remembered = [agent.memory.recall("", 3) for agent in model.agents]
-    assert all(text.startswith("Month 1, the result was: pay(") for text in remembered)
+    assert all(text.startswith("In month 1 you ") for text in remembered)
     assert all(entry.unit == "month" for agent in model.agents for entry in agent.memory.saved().entries)
 
 

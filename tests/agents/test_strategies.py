@@ -30,7 +30,7 @@ def test_a_plan_is_written_first_and_remembered_until_the_next() -> None:
     assert "numbered list" in prompts[0]
     assert "- pay:" in prompts[0]
     assert "1. Pay two coins." in prompts[1]
-    assert "Step 1, you thought: 1. Pay two coins." in prompts[2]
+    assert "In step 1 you planned: 1. Pay two coins." in prompts[2]
     assert list(model.runlog.decisions()["text"]) == ["1. Pay two coins.", "", "1. Pay two coins."]
     assert model.coins == 6
 

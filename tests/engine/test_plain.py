@@ -206,7 +206,7 @@ def test_words_said_in_a_plain_model_are_read_in_its_next_step() -> None:
         seen.append(hearer.observe().text)
     assert ["Message from agent 1: “hi" in text for text in seen] == [False, True]
     assert list(engine_of(model).runlog.messages()["sender"]) == [1, 2]
-    assert any("you were told: agent 2: hi" in line for line in crier.memory.recall("", 3).splitlines())
+    assert any("agent 2 told you: “hi" in line for line in crier.memory.recall("", 3).splitlines())
 
 
 def test_a_message_cannot_forge_another() -> None:

@@ -181,7 +181,7 @@ def test_parts_and_lists_can_have_another_order() -> None:
 
 def test_memories_can_stand_after_what_is_seen() -> None:
     before, after = (system_and_user(read(2, memory_place=place)[3])[1] for place in ("own", "after"))
-    memories = "What you remember:\nStep 1, the result was: greet(who='Bo Carr', words=''): You greeted Bo Carr."
+    memories = "What you remember:\nIn step 1 you greeted Bo Carr."
     assert before == f"{memories}\n\n{SEEN}\n\n{OWN}"
     assert after == f"{SEEN}\n\n{memories}\n\n{OWN}"
 
@@ -208,7 +208,7 @@ def test_a_folder_of_rewordings_replaces_the_instructions_that_it_holds(tmp_path
 
 def test_a_named_rewording_replaces_templates_of_the_model_and_the_library() -> None:
     user = system_and_user(read(2, wording="formal")[3])[1]
-    assert user.startswith("This is what you remember:\nStep 1, the result was:")
+    assert user.startswith("This is what you remember:\nIn step 1 you greeted")
 
 
 # -- names
@@ -238,7 +238,7 @@ def test_aliases_are_resolved_in_replies_and_memory() -> None:
     model = Town(llm=ScriptedLLM(reply), rng=1, design=AgentDesign(presentation=Presentation(names="exchanged")))
     model.step()
     assert set(model.survey(["Whom do you like?"])["answer"]) == {"Bo Carr."}
-    assert "You greeted Ann Bell." in model.agents[0].memory.recall("", 2)
+    assert "you greeted Ann Bell." in model.agents[0].memory.recall("", 2)
 
 
 # -- runs

@@ -144,7 +144,7 @@ def test_a_window_is_read_as_plain_lines_oldest_first() -> None:
     memory.add(MemoryEntry(1, "decision", "light it"))
     memory.add(MemoryEntry(2, "outcome", "it burns"))
     assert memory.recall("lamp", 3) == (
-        "Step 1, you saw: a lamp\nStep 1, you decided: light it\nStep 2, the result was: it burns"
+        "In step 1 you saw: a lamp\nStep 1, you decided: light it\nStep 2, the result was: it burns"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_text_too_long_for_the_window_is_cut_not_lost() -> None:
     memory = WindowMemory(max_tokens=32)
     memory.add(saw(1, "x" * 1000))
     recalled = memory.recall("", 2)
-    assert recalled.startswith("Step 1, you saw: xxx")
+    assert recalled.startswith("In step 1 you saw: xxx")
     assert recalled.endswith("x…")
 
 
@@ -172,7 +172,7 @@ def test_a_chat_takes_turns_and_keeps_the_last_outcome_for_the_next_prompt() -> 
         ("user", "Step 1:\nbid?"),
         ("assistant", "I bid 5."),
     ]
-    assert memory.recall("", 2) == "Step 1, the result was: you won"
+    assert memory.recall("", 2) == "In step 1 the result was: you won"
 
 
 def test_chat_shows_the_outcome_with_the_next_observation() -> None:
@@ -219,23 +219,23 @@ def test_a_stream_recalls_what_is_relevant() -> None:
     memory = stream(weights=(0, 0, 1))
     for text in ("zzz", "aaa", "qqq"):
         memory.add(saw(1, text))
-    assert memory.recall("a", 2) == "Step 1, you saw: aaa"
+    assert memory.recall("a", 2) == "In step 1 you saw: aaa"
 
 
 def test_a_stream_recalls_what_is_important() -> None:
     memory = stream(weights=(0, 1, 0))
     for text, importance in (("small", 0.1), ("large", 0.9), ("middle", 0.5)):
         memory.add(saw(1, text, importance))
-    assert memory.recall("", 2) == "Step 1, you saw: large"
+    assert memory.recall("", 2) == "In step 1 you saw: large"
 
 
 def test_recalling_makes_an_entry_of_a_stream_recent_again() -> None:
     memory = stream(weights=(1, 0, 0.5))
     memory.add(saw(1, "aaa"))
     memory.add(saw(50, "bbb"))
-    assert memory.recall("b", 60) == "Step 50, you saw: bbb"
+    assert memory.recall("b", 60) == "In step 50 you saw: bbb"
     memory.add(saw(70, "ccc"))
-    assert memory.recall("zzz", 71) == "Step 70, you saw: ccc"
+    assert memory.recall("zzz", 71) == "In step 70 you saw: ccc"
     assert memory.to_json()["accessed"] == [1, 60, 71]
 
 
@@ -245,14 +245,14 @@ def test_scores_of_a_stream_are_those_of_the_paper() -> None:
     memory.add(saw(0, "a", 1.0))  # recency 0, importance 1, relevance 1: 2.0
     memory.add(saw(10, "ab", 0.0))  # recency 1, importance 0, relevance 0.707: 1.707
     memory.add(saw(5, "b", 0.5))  # recency 0.497, importance 0.5, relevance 0: 0.997
-    assert memory.recall("a", 10) == "Step 0, you saw: a\nStep 10, you saw: ab"
+    assert memory.recall("a", 10) == "In step 0 you saw: a\nStep 10, you saw: ab"
 
 
 def test_equals_of_a_stream_are_settled_for_the_later() -> None:
     memory = stream()
     for time in (3, 3, 3):
         memory.add(saw(time, f"cloud {len(memory.entries)}"))
-    assert memory.recall("", 4) == "Step 3, you saw: cloud 2"
+    assert memory.recall("", 4) == "In step 3 you saw: cloud 2"
 
 
 def test_a_full_stream_forgets_what_is_old_and_unimportant() -> None:
@@ -268,20 +268,20 @@ def test_when_the_clock_starts_again_a_stream_puts_the_old_life_first() -> None:
     memory.add(saw(0, "new life"))
     memory.recall("", 1)
     memory.add(saw(100, "later in the new life"))
-    assert memory.recall("", 101) == "Step 100, you saw: later in the new life"
+    assert memory.recall("", 101) == "In step 100 you saw: later in the new life"
 
 
 def test_a_stream_without_relevance_never_embeds() -> None:
     memory = StreamMemory(weights=(1, 1, 0), embedding="no such embedder")
     memory.add(saw(1, "sun"))
-    assert memory.recall("sun", 2) == "Step 1, you saw: sun"
+    assert memory.recall("sun", 2) == "In step 1 you saw: sun"
 
 
 def test_by_default_a_stream_compares_meanings_not_letters() -> None:
     memory = StreamMemory(k=1, weights=(0, 0, 1))
     memory.add(saw(1, "It rained on the fields all day."))
     memory.add(saw(1, "Ann will vote for the green party."))
-    assert memory.recall("Who is she going to elect?", 2) == "Step 1, you saw: Ann will vote for the green party."
+    assert memory.recall("Who is she going to elect?", 2) == "In step 1 you saw: Ann will vote for the green party."
 
 
 @pytest.mark.parametrize("rows", [[[1.0]], [[np.nan]] * 2, [1.0, 2.0]])
@@ -499,11 +499,11 @@ def test_a_life_before_ones_own_brings_its_summary(own: str) -> None:
     life.keep_summary("It rained.")
     thinker = Thinker(memory=own)
     import_memory(thinker, life.to_json(), "merge")
-    assert "earlier life, step 0, you concluded: It rained." in text_of(thinker.memory)
+    assert "earlier life, in step 0 you concluded: It rained." in text_of(thinker.memory)
     life.add(saw(9, "snow"))
     import_memory(thinker, life.to_json(), "merge")
-    assert "earlier life, step 9, you concluded: It rained." in text_of(thinker.memory)
-    assert "earlier life, step 9, you saw: snow" in text_of(thinker.memory)
+    assert "earlier life, in step 9 you concluded: It rained." in text_of(thinker.memory)
+    assert "earlier life, in step 9 you saw: snow" in text_of(thinker.memory)
 
 
 def test_a_life_that_cannot_be_taken_over_is_refused() -> None:

@@ -52,11 +52,11 @@ def insights(model):
 def test_insights_are_memories_that_cite_others() -> None:
     model = run(4)
     (found,) = insights(model)
-    assert [entry.line for entry in found] == ["Step 4, you concluded: You are the one who pays."] * 2
+    assert [entry.line for entry in found] == ["In step 4 you concluded: You are the one who pays."] * 2
     assert found[0].importance == 0.9
     assert found[0].because == (
-        "Step 2, the result was: pay(coins=2): You paid 2.",
-        "Step 1, the result was: pay(coins=2): You paid 2.",
+        "In step 2 the result was: pay(coins=2): You paid 2.",
+        "In step 1 the result was: pay(coins=2): You paid 2.",
     )
     assert model.usage_by_purpose["reflection"].calls == 3
     prompts = model.runlog.calls().query("purpose == 'reflection'")["prompt"]
@@ -125,13 +125,13 @@ def test_what_adds_up_is_carried_into_another_life() -> None:
     memory = open_memory("reflection:4:15")
     for step in range(29):
         memory.add(MemoryEntry(step, "observation", f"It rains on day {step}."))
-    memory.add(MemoryEntry(29, "insight", "It rains.", 1.0, because=("Step 1, you saw: It rains.",)))
+    memory.add(MemoryEntry(29, "insight", "It rains.", 1.0, because=("In step 1 you saw: It rains.",)))
     carried = memory_from_json(json.loads(json.dumps(memory.to_json())))
     assert isinstance(carried, ReflectiveMemory)
     assert not carried.is_due(1)
     carried.add(MemoryEntry(1, "observation", "It rains."))
     assert carried.is_due(1)
-    assert carried.entries[-2].because == ("Step 1, you saw: It rains.",)
+    assert carried.entries[-2].because == ("In step 1 you saw: It rains.",)
 
 
 def test_no_reply_makes_more_than_the_bounds_allow() -> None:

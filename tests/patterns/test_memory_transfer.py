@@ -95,9 +95,9 @@ def test_what_was_lived_in_another_life_is_read_with_its_world(memory) -> None:
     model.run_for(2)
     prompts = model.runlog.calls()
     ada, ben = (prompts["prompt"][prompts["agent"] == number].iloc[-1] for number in (1, 2))
-    assert "In an earlier life in farm, step 1, the result was: work(hours=1)" in ada
-    assert "In an earlier life in sea, step 2, the result was: work(hours=1)" in ada
-    assert "Step 1, the result was: work(hours=2): You brought in 2 baskets of apples." in ada
+    assert "In an earlier life in farm, in step 1 you brought in 1 baskets" in ada
+    assert "In an earlier life in sea, in step 2 you brought in 1 baskets" in ada
+    assert "In step 1 you brought in 2 baskets of apples." in ada
     assert "earlier life" not in ben
 
 
