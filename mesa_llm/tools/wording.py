@@ -269,7 +269,7 @@ def _detailed(phrase: str, arguments: Mapping[str, Any]) -> str:
         label = _label(name)
         if isinstance(value, str) and _is_free_text(value):
             texts.append(quoted(value, MAX_VALUE))
-        elif isinstance(value, str) and len(values) == 1:
+        elif isinstance(value, str) and len(values) == 1 and label not in _PREPOSITIONS:
             brief.append(one_line(value))
         elif type(value) in (int, float) and label.endswith("s") and not label.endswith("ss"):
             number = number_text(value)
@@ -278,6 +278,10 @@ def _detailed(phrase: str, arguments: Mapping[str, Any]) -> str:
             written = one_line(shown(value), MAX_VALUE)
             brief.append(written if re.search(rf"\b{re.escape(label)}$", phrase) else f"{label} {written}")
     return phrase + (f" ({', '.join(brief)})" if brief else "") + (f": {' '.join(texts)}" if texts else "")
+
+
+_PREPOSITIONS = frozenset({"about", "at", "for", "from", "in", "into", "on", "to", "with"})
+"""Names of arguments that say more than their value."""
 
 
 # -- verbs

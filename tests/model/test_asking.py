@@ -71,7 +71,7 @@ def test_agent_asked_anywhere_acts_remembers_and_replays(llm, tmp_path) -> None:
     assert actions["ok"].all()
     assert model.coins == again.coins > 0
     assert len(model.last_outcomes[1]) == 5
-    assert model.agents[0].memory.recall("", 3).count("pay") == 9 or llm != "rule"
+    assert model.agents[0].memory.recall("", 3).count("you paid") == 9 or llm != "rule"
 
 
 class Passing(PotModel):
@@ -227,7 +227,7 @@ def test_a_conversation_is_heard_remembered_recorded_and_replayed(tmp_path) -> N
     script = ScriptedLLM(lambda request: f'Agent {request.salt.agent}: "{request.messages[-1].content.count("“")}."')
     model, again = twice(Gossip, tmp_path / "run.sqlite", 1, llm=script)
     assert model.talks[1].text == again.talks[1].text == "Agent 3: “0.”\nAgent 4: “1.”\nAgent 3: “2.”"
-    assert "you were told: Agent 4: “1.”" in model.agents[2].memory.recall("", 3)
+    assert "agent 4 said: “1.”" in model.agents[2].memory.recall("", 3)
     assert "you said: “1.”" in model.agents[3].memory.recall("", 3)
     assert (model.usage.calls, len(again.runlog.messages())) == (6, 6)
 

@@ -52,7 +52,7 @@ def test_an_action_without_a_sentence_reads_like_one(sentence, name, docstring, 
 @pytest.mark.parametrize(
     ("sentence", "docstring", "did", "reason"),
     [
-        ("You wanted to order 14 cases, but you have no money.", "", "You ordered {cases:case}. {result}", "You have no money."),
+        ("You wanted to order 14 cases, but you are poor.", "", "You ordered {cases:case}. {result}", "You are poor."),
         ("You wanted to order beer (14 cases), but 14 is too many.", "Order beer.", "", "14 is too many"),
         ("You wanted to order beer (14 cases), but cases: too many.", "Order beer.", "", "order: cases: too many"),
     ],
@@ -62,10 +62,10 @@ def test_what_was_refused_is_remembered_with_its_reason(sentence, docstring, did
 
 
 def test_a_sentence_can_be_a_function_of_the_outcome() -> None:
-    assert (
-        remembered("act", did=lambda outcome: f"You met {outcome.facts['name']}", facts={"name": "Ruth"})
-        == "You met Ruth."
-    )
+    def met(outcome: Outcome) -> str:
+        return f"You met {outcome.facts['name']}"
+
+    assert remembered("act", did=met, facts={"name": "Ruth"}) == "You met Ruth."
     assert remembered("act", did="You met {facts[name]}.", facts={"name": "Ruth"}) == "You met Ruth."
 
 
