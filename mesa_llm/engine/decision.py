@@ -554,4 +554,5 @@ def _form(request: Request, seen: Observation) -> str:
         return request.prompts.fill("reply_form_answer.md", schema=canonical_json(schema))
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
     offers = [{"action": tool["name"], "arguments": tool["parameters"].get("properties", {})} for tool in functions]
-    return request.prompts.fill("reply_form_action.md", actions=canonical_json(offers))
+    actions = canonical_json(offers)
+    return request.prompts.fill("reply_form_action.md", actions=actions, max_calls=request.max_calls)

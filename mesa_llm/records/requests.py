@@ -241,7 +241,7 @@ class Request:
     """LoRA adapter to use instead of the model; `model` then names both."""
 
     max_actions: int = 1
-    """Maximum number of actions a person may choose, one after another. Not part of the key."""
+    """Maximum number of actions in one decision, as in `Observation.max_actions`. Not part of the key."""
 
     name: str = ""
     """Name of the agent, for people. Not part of the key."""
@@ -257,6 +257,11 @@ class Request:
 
     situation: ChoiceSituation | None = field(default=None, repr=False, compare=False)
     """What the agent decides about, as values, for transports that read no prompt. Not part of the key."""
+
+    @property
+    def max_calls(self) -> int:
+        """Maximum number of actions that one reply may call; 1 where an answer is wanted, or tools only read."""
+        return max(1, self.max_actions) if self.schema is None and any(tool.is_action for tool in self.tools) else 1
 
     @cached_property
     def settings_text(self) -> str:

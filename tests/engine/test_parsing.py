@@ -59,6 +59,38 @@ def test_an_action_that_is_only_thought_of_is_not_done() -> None:
     assert decided.actions == (ToolCall("pay", {"coins": 1}),)
 
 
+PAY = '{"action": "pay", "arguments": {"coins": 1}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "n_actions"),
+    [
+        (PAY, 1),
+        (f"[{PAY}, {PAY}]", 2),
+        (f'{{"actions": [{PAY}, {PAY}, {PAY}]}}', 3),
+        (f'```json\n{{"actions": [{PAY}, {PAY}]}}\n```', 2),
+    ],
+)
+def test_several_actions_are_read_as_an_object_a_list_or_the_wrapper(text, n_actions) -> None:
+    decided = read(Reply(text), Observation(max_actions=3), ToolBox.of(object(), 1, [Pot()]))
+    assert isinstance(decided, Decision)
+    assert decided.actions == (ToolCall("pay", {"coins": 1}),) * n_actions
+
+
+@pytest.mark.parametrize(
+    "bad", ['{"action": "fly", "arguments": {}}', '{"action": "pay", "arguments": {"coins": "x"}}']
+)
+def test_of_a_partly_bad_list_nothing_is_done_and_all_is_asked_again(bad) -> None:
+    with pytest.raises(ParseError, match=r"fly|coins"):
+        read(Reply(f'{{"actions": [{PAY}, {bad}]}}'), Observation(max_actions=3), ToolBox.of(object(), 1, [Pot()]))
+
+
+def test_more_actions_than_possible_are_asked_for_again() -> None:
+    other = PAY.replace("1", "2")
+    with pytest.raises(ParseError, match="at most 1"):
+        read(Reply(f'{{"actions": [{PAY}, {other}]}}'), Observation(), ToolBox.of(object(), 1, [Pot()]))
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -14,9 +14,9 @@ from mesa_llm.errors import Refused
 from mesa_llm.llm.local.profile import Profile
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.form import answer_text, call_text
-from mesa_llm.llm.openai.request import adapted
+from mesa_llm.llm.openai.request import adapted, written_calls
 from mesa_llm.llm.schema.description import description_of, signature
-from mesa_llm.llm.schema.flat import Schema, choices, either, flat_schema, narrow
+from mesa_llm.llm.schema.flat import Schema, call_choices, choices, either, flat_schema, narrow
 from mesa_llm.llm.schema.grammar import Notation, schema_to_gbnf
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 
@@ -75,14 +75,14 @@ def _without_tool_messages(request: Request, notation: Notation) -> list[ChatMes
             text = request.prompts.fill("embedded_result.md", name=name, result=message.content)
             written.append(ChatMessage("user", text))
         else:
-            written.append(ChatMessage(message.role, _message_text(message, notation)))
+            written.append(ChatMessage(message.role, _message_text(message, notation, request)))
     return written
 
 
-def _message_text(message: ChatMessage, notation: Notation) -> str:
+def _message_text(message: ChatMessage, notation: Notation, request: Request) -> str:
     """Return the text of a message, with its calls in the form that the model has to use itself."""
     separators = (f",{notation.blank}", f":{notation.blank}")
-    calls = [{"action": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
+    calls = written_calls(message.tool_calls, request)
     calls_json = [json.dumps(call, ensure_ascii=False, separators=separators, default=repr) for call in calls]
     return "\n".join([message.content, *calls_json] if message.content else calls_json)
 
@@ -100,9 +100,11 @@ def reply_form(request: Request, profile: Profile) -> str:
     if profile.has_brief_form:
         offers = "\n".join(f"{signature(tool)} – {_brief_description(tool)}" for tool in request.tools)
         answer = "" if request.schema is None else description_of(flat_schema(request.schema))[:MAX_FORM]
-        return request.prompts.fill("embedded_form.md", offers=offers, answer=answer) if offers or answer else ""
+        fields = {"offers": offers, "answer": answer, "max_calls": request.max_calls}
+        return request.prompts.fill("embedded_form.md", **fields) if offers or answer else ""
     tools = [tool for tool in _offered(request, profile) if choices([tool], request.options)]
-    parts = [call_text([tool.wire["function"] for tool in tools], request.prompts)] if tools else []
+    functions = [tool.wire["function"] for tool in tools]
+    parts = [call_text(functions, request.prompts, request.max_calls)] if tools else []
     if request.schema is not None:
         parts.append(answer_text(request.schema, request.prompts, has_tools=bool(tools)))
     return "\n\n".join(parts)
@@ -141,7 +143,7 @@ def grammar(request: Request, profile: Profile) -> str | None:
     schemas: list[Schema | None] = []
     if request.schema is not None:
         schemas.append(narrow(flat_schema(request.schema), request.options))
-    schemas += choices(_offered(request, profile), request.options)
+    schemas += call_choices(_offered(request, profile), request.options, request.max_calls)
     schema = either(schemas)
     if schema is None:
         raise Refused("nothing can be answered: an argument that is needed has no possible value")
@@ -153,12 +155,19 @@ def _compiled(schema: str, notation: Notation) -> str:
     return plain(schema_to_gbnf(json.loads(schema), notation))
 
 
-def read_call(text: str, request: Request) -> ToolCall | None:
-    """Read the call in what the model wrote; None if it wrote something else, or was cut off in the middle."""
+def read_calls(text: str, request: Request) -> tuple[ToolCall, ...]:
+    """Read the calls in what the model wrote; none if it wrote something else, or was cut off in the middle."""
     try:
         parsed: Any = json.loads(text) if request.tools else None
     except ValueError:
-        return None
+        return ()
+    several = cast("dict[str, Any]", parsed).get("actions") if isinstance(parsed, dict) else None
+    members = cast("list[Any]", several) if request.max_calls > 1 and isinstance(several, list) else [parsed]
+    calls = [_read_call(member, request) for member in members]
+    return tuple(call for call in calls if call is not None) if None not in calls else ()
+
+
+def _read_call(parsed: Any, request: Request) -> ToolCall | None:
     if not isinstance(parsed, dict):
         return None
     fields = cast("dict[str, Any]", parsed)

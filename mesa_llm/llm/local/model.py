@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from mesa_llm.errors import ConfigError, Refused, ServerError
-from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
+from mesa_llm.llm.local.chat import grammar, read_calls, reply_form, wire_messages
 from mesa_llm.llm.local.gguf import context_of, require_model
 from mesa_llm.llm.local.identity import weights_of
 from mesa_llm.llm.local.prefix import beginning, is_kept_safely
@@ -200,10 +200,10 @@ class _Stream:
         if self.stop.is_set():
             raise ServerError("the embedded model was stopped")
         text = "".join(self.texts)
-        call = read_call(text, request)
+        calls = read_calls(text, request)
         return Reply(
-            text="" if call else text,
-            tool_calls=(call,) if call else (),
+            text="" if calls else text,
+            tool_calls=calls,
             prompt_tokens=self.usage.get("prompt_tokens", 0),
             reply_tokens=self.usage.get("completion_tokens", 0),
             dollars=0.0,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
 
+from mesa_llm.llm.schema.ranges import bound_text
 from mesa_llm.prompts import Prompts
 from mesa_llm.records import ToolSpec
 
@@ -45,15 +46,16 @@ def answer_text(schema: Schema, prompts: Prompts, *, has_tools: bool = False) ->
     )
 
 
-def call_text(functions: Sequence[Schema], prompts: Prompts) -> str:
+def call_text(functions: Sequence[Schema], prompts: Prompts, max_calls: int = 1) -> str:
     """Describe tools, all that a model may do with them, and how it calls one in its text.
 
     Args:
         functions: Name, description and parameters of each tool, as they are sent to endpoints.
         prompts: Templates of the model.
+        max_calls: Maximum number of actions in one reply.
     """
     offers = "\n".join(f"- {signature_of(function)}: {function.get('description', '')}" for function in functions)
-    return prompts.fill("endpoint_calls.md", offers=offers)
+    return prompts.fill("endpoint_calls.md", offers=offers, max_calls=max_calls)
 
 
 def signature_of(function: Schema) -> str:
@@ -68,9 +70,9 @@ def limits_text(functions: Sequence[Schema], prompts: Prompts) -> str:
     return prompts.fill("endpoint_arguments.md", signatures="; ".join(map(signature_of, functions)))
 
 
-def brief_call_text(tools: Sequence[ToolSpec], prompts: Prompts) -> str:
+def brief_call_text(tools: Sequence[ToolSpec], prompts: Prompts, max_calls: int = 1) -> str:
     """Ask for a call of a tool, from a model that can call tools but cannot be made to."""
-    return prompts.fill("endpoint_call_now.md", names=[tool.name for tool in tools])
+    return prompts.fill("endpoint_call_now.md", names=[tool.name for tool in tools], max_calls=max_calls)
 
 
 def description_of(schema: Schema) -> str:
@@ -144,13 +146,13 @@ def _text_words(schema: Schema) -> str:
 
 def _number_words(schema: Schema) -> str:
     words = "a whole number" if schema["type"] == "integer" else "a number"
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and high is not None:
+    low, high = bound_text(schema.get("minimum")), bound_text(schema.get("maximum"))
+    if low and high:
         words += f" from {low} to {high}"
-    elif low is not None or high is not None:
-        words += f" of at least {low}" if high is None else f" of at most {high}"
+    elif low or high:
+        words += f" of at most {high}" if high else f" of at least {low}"
     limits = (("exclusiveMinimum", "above"), ("exclusiveMaximum", "below"), ("multipleOf", "a multiple of"))
-    more = [f"{limit} {schema[name]}" for name, limit in limits if schema.get(name) is not None]
+    more = [f"{limit} {text}" for name, limit in limits if (text := bound_text(schema.get(name)))]
     return ", ".join([words, *more])
 
 

@@ -14,12 +14,15 @@ from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.form import answer_text, brief_call_text, call_text, limits_text
 from mesa_llm.llm.openai.schema_keywords import keywords_in, without_keywords
 from mesa_llm.llm.probabilities import token_settings
-from mesa_llm.llm.schema.flat import choices, flat_schema, offered_tools, wire_tools
-from mesa_llm.records import ChatMessage, Request, ToolSpec
+from mesa_llm.llm.schema.flat import call_choices, flat_schema, offered_tools, wire_tools
+from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from mesa_llm.records.requests import CALLS
 
 OPENING = "Begin."
 """First message of the user, where a conversation that the model begins has to begin with the user."""
+
+PARALLEL = "parallel_tool_calls"
+"""Field of a body that allows several calls in one reply; an endpoint that refuses it is asked for a list as text."""
 
 
 class _Form(NamedTuple):
@@ -60,7 +63,7 @@ class Writer:
             request: The request.
             dialect: How much of the format the endpoint supports.
         """
-        if request.choices and request.tools:
+        if request.tools and (request.choices or (request.max_calls > 1 and PARALLEL in dialect.omitted)):
             dialect = without_tools(dialect)
         if dialect is not self._dialect:
             self._learn(dialect)
@@ -81,10 +84,12 @@ class Writer:
         if request.tools and dialect.tools:
             if dialect.choice != "none":
                 body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
+            if request.max_calls > 1:
+                body[PARALLEL] = True  # llama.cpp's server holds replies to one call without it
             tools = b',"tools":%b' % self._tools_json(request)
         messages: Sequence[ChatMessage] = request.messages
         if form.text or not dialect.has_plain_messages:
-            messages = adapted(messages, dialect, form.text)
+            messages = adapted(messages, dialect, form.text, request)
         encoded = b",".join([message.wire_json for message in messages])
         return b'%b,"messages":[%b]%b}' % (compact_json(body)[:-1], encoded, tools)
 
@@ -102,7 +107,7 @@ class Writer:
         """Return what an endpoint that does not enforce the form of a reply has to be told, cached."""
         if request.schema is None and not request.tools:
             return _NO_FORM
-        key = (request.tools, id(request.schema), request.options_text if request.options else "")
+        key = (request.tools, id(request.schema), request.options_text if request.options else "", request.max_calls)
         entry = self._forms.get(key)
         if entry is None:
             if len(self._forms) >= 256:
@@ -224,13 +229,13 @@ def form_text(request: Request, dialect: Dialect) -> str:
     parts: list[str] = []
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
     if functions and not dialect.tools:
-        parts.append(call_text(functions, request.prompts))
+        parts.append(call_text(functions, request.prompts, request.max_calls))
     elif functions:
         lossy = [one for one in functions if dialect.keywords.intersection(keywords_in(one["parameters"]))]
         if lossy:
             parts.append(limits_text(lossy, request.prompts))
         if dialect.choice != "required" and tool_choice(request) == "required":
-            parts.append(brief_call_text(request.tools, request.prompts))
+            parts.append(brief_call_text(request.tools, request.prompts, request.max_calls))
     if request.schema is not None:
         is_enforced = dialect.schema == "schema" and not dialect.schema_words and (dialect.both or not functions)
         if not is_enforced or dialect.keywords.intersection(keywords_in(request.schema)):
@@ -239,32 +244,46 @@ def form_text(request: Request, dialect: Dialect) -> str:
 
 
 def call_schema(request: Request) -> dict[str, Any] | None:
-    """Return the JSON schema of a call as text, or of the answer; None if no tool can be called."""
-    offers = choices(request.tools, request.options)
+    """Return the JSON schema of calls as text, or of the answer; None if no tool can be called."""
+    offers = call_choices(request.tools, request.options, request.max_calls)
     answers = [] if request.schema is None else [flat_schema(request.schema)]
     if not offers:
         return None
-    arguments = [offer["properties"]["arguments"] for offer in offers]
-    if request.choices and not answers and all(one == arguments[0] for one in arguments):
-        names = [name for offer in offers for name in offer["properties"]["action"]["enum"]]
-        return {**offers[0], "properties": {"action": {"enum": names}, "arguments": arguments[0]}}
+    if request.choices and not answers and request.max_calls == 1:
+        arguments = [offer["properties"]["arguments"] for offer in offers]
+        if all(one == arguments[0] for one in arguments):
+            names = [name for offer in offers for name in offer["properties"]["action"]["enum"]]
+            return {**offers[0], "properties": {"action": {"enum": names}, "arguments": arguments[0]}}
     return {"anyOf": [*answers, *offers]} if answers or len(offers) > 1 else offers[0]
 
 
-def adapted(messages: Sequence[ChatMessage], dialect: Dialect, form: str) -> list[ChatMessage]:
+def written_calls(calls: Sequence[ToolCall], request: Request) -> list[dict[str, Any]]:
+    """Return calls in the form in which a model writes them as text: one list where several are possible."""
+    written = [_as_text(call) for call in calls]
+    return [{"actions": written}] if written and request.max_calls > 1 else written
+
+
+def _as_text(call: ToolCall) -> dict[str, Any]:
+    return {"action": call.name, "arguments": dict(call.arguments)}
+
+
+def adapted(
+    messages: Sequence[ChatMessage], dialect: Dialect, form: str, request: Request | None = None
+) -> list[ChatMessage]:
     """Return the messages of a prompt as an endpoint takes them.
 
     Args:
         messages: The messages.
         dialect: How much of the format the endpoint supports.
         form: What is said about the form of the reply, at the end of the first message; empty: nothing.
+        request: The request, by which earlier calls are written as text.
     """
     written = [_uncarried(message, dialect) for message in messages] if dialect.uncarried else list(messages)
     if form:
         first, *rest = written or [ChatMessage("user", "")]
         written = [replace(first, content=f"{first.content}\n\n{form}".lstrip()), *rest]
     if not (dialect.tools and dialect.tool_messages):
-        written = _without_tool_messages(written)
+        written = _without_tool_messages(written, request)
     if dialect.system != "any":
         written = _with_one_system(written, dialect.system)
     if dialect.alternates:
@@ -272,7 +291,7 @@ def adapted(messages: Sequence[ChatMessage], dialect: Dialect, form: str) -> lis
     return [_with_short_ids(message) for message in written] if dialect.short_ids else written
 
 
-def _without_tool_messages(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def _without_tool_messages(messages: Sequence[ChatMessage], request: Request | None) -> list[ChatMessage]:
     """Write calls as the text that the model has to write itself, and their results as messages of the user."""
     written: list[ChatMessage] = []
     names: dict[str, str] = {}
@@ -281,8 +300,9 @@ def _without_tool_messages(messages: Sequence[ChatMessage]) -> list[ChatMessage]
         if message.role == "tool":
             written.append(ChatMessage("user", f"{names.get(message.call_id, 'The tool')} replies: {message.content}"))
         elif message.tool_calls:
-            calls = [{"action": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
-            texts = [message.content, *(compact_json(call).decode() for call in calls)]
+            calls = message.tool_calls
+            written_as = written_calls(calls, request) if request is not None else [_as_text(call) for call in calls]
+            texts = [message.content, *(compact_json(call).decode() for call in written_as)]
             written.append(ChatMessage(message.role, "\n".join(filter(None, texts))))
         else:
             written.append(message)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from mesa_llm.llm.schema.flat import Schema, flat_schema
-from mesa_llm.llm.schema.ranges import number_range
+from mesa_llm.llm.schema.ranges import bound_text, number_range
 from mesa_llm.records import ToolSpec
 
 YES, NO = {"true", "yes", "y", "1"}, {"false", "no", "n", "0"}
@@ -19,6 +20,9 @@ MAX_DIGITS = 300
 
 MAX_NAMED = 8
 """Maximum number of values of an enum that are listed."""
+
+_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+"""A number as its bounds are written, with commas between thousands."""
 
 
 def signature(tool: ToolSpec) -> str:
@@ -75,8 +79,7 @@ def _at_most(schema: Schema, limit: str, unit: str) -> str:
 
 def _span(schema: Schema) -> str:
     span = number_range(schema)
-    low = "" if span.low is None else f"{span.low.normalize():f}"
-    high = "" if span.high is None else f"{span.high.normalize():f}"
+    low, high = bound_text(span.low), bound_text(span.high)
     if low and high:
         return f" {low}..{high}"
     return f" from {low}" if low else f" up to {high}" if high else ""
@@ -141,7 +144,7 @@ def _first_that_fits(line: str, schema: Schema) -> Any:
 def _numbers_in(text: str, schema: Schema) -> list[int | float]:
     """Return the number in a text, as a list; empty if it does not fit."""
     try:
-        number = Decimal(text)
+        number = Decimal(text.replace(",", "") if _GROUPED.fullmatch(text) else text)
     except InvalidOperation:
         return []
     if not number.is_finite() or number.adjusted() > MAX_DIGITS or not number_range(schema).holds(number):

@@ -97,6 +97,35 @@ def _choice(name: str, arguments: Schema) -> Schema:
     }
 
 
+def call_choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]], max_calls: int = 1) -> list[Schema]:
+    """Return the alternatives of what one reply may call.
+
+    Args:
+        tools: The tools to choose from.
+        options: As in `Observation.options`.
+        max_calls: Maximum number of actions in one reply.
+
+    Returns:
+        Those of `choices`; where several actions are possible, `{"actions": [{"action": name, "arguments": {…}}, …]}`
+        with a list of actions, or of one tool that reads. Empty if no tool can be called.
+    """
+    if max_calls <= 1:
+        return choices(tools, options)
+    actions = choices([tool for tool in tools if tool.is_action], options)
+    readers = choices([tool for tool in tools if not tool.is_action], options)
+    return [_list_of_calls(calls, n_calls) for calls, n_calls in ((actions, max_calls), (readers, 1)) if calls]
+
+
+def _list_of_calls(calls: list[Schema], max_calls: int) -> Schema:
+    item = calls[0] if len(calls) == 1 else {"anyOf": calls}
+    return {
+        "type": "object",
+        "properties": {"actions": {"type": "array", "items": item, "minItems": 1, "maxItems": max_calls}},
+        "required": ["actions"],
+        "additionalProperties": False,
+    }
+
+
 def only_value(schema: Schema) -> tuple[Any, ...]:
     """Return the one value that satisfies a flat schema, in a tuple; an empty one if there are several.
 

@@ -12,6 +12,10 @@ MAX_MULTIPLES = 500
 """Maximum number of multiples of a step that are listed one by one."""
 
 
+MAX_SHOWN = Decimal(10) ** 9
+"""Magnitude from which a bound is a technical one, which is kept but not described."""
+
+
 class Range(NamedTuple):
     """A range of numbers; that of integers is closed and has whole ends."""
 
@@ -83,3 +87,9 @@ def _whole(wide: Range) -> Range:
 def is_finite_number(value: object) -> bool:
     """Check whether a value is a number that can bound a range, which true and false cannot."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def bound_text(bound: object) -> str:
+    """Write a bound of a range as a person does, such as 1,000 or 0.5; empty: none, or a technical one."""
+    number = Decimal(str(bound)) if isinstance(bound, Decimal) or is_finite_number(bound) else None
+    return "" if number is None or abs(number) >= MAX_SHOWN else f"{number.normalize():,f}"

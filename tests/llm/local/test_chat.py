@@ -6,7 +6,7 @@ import pytest
 
 from mesa_llm import AgentDesign
 from mesa_llm.errors import ConfigError, Refused
-from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
+from mesa_llm.llm.local.chat import grammar, read_calls, reply_form, wire_messages
 from mesa_llm.llm.local.profile import CAPABLE, SMALLEST, Profile
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
@@ -97,12 +97,50 @@ def test_what_is_free_has_no_grammar_and_what_is_impossible_is_refused() -> None
     ],
 )
 def test_what_names_no_tool_is_no_call(text: str) -> None:
-    assert read_call(text, ask(tools=ACTIONS)) is None
+    assert read_calls(text, ask(tools=ACTIONS)) == ()
 
 
 def test_a_call_is_read() -> None:
-    call = read_call('{"action":"walk","arguments":{"metres":2}}', ask(tools=ACTIONS))
-    assert call == ToolCall("walk", {"metres": 2})
+    calls = read_calls('{"action":"walk","arguments":{"metres":2}}', ask(tools=ACTIONS))
+    assert calls == (ToolCall("walk", {"metres": 2}),)
+
+
+# -- several actions in one reply
+
+
+WALK, REST = '{"action":"walk","arguments":{"metres":2}}', '{"action":"rest","arguments":{}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "possible"),
+    [
+        (f'{{"actions":[{WALK}]}}', True),
+        (f'{{"actions":[{WALK},{REST},{WALK}]}}', True),
+        (f'{{"actions":[{WALK},{REST},{WALK},{REST}]}}', False),
+        ('{"actions":[]}', False),
+        (WALK, False),
+        ('{"actions":[{"action":"look_up","arguments":{"word":"rain"}}]}', True),
+        (f'{{"actions":[{WALK},{{"action":"look_up","arguments":{{"word":"rain"}}}}]}}', False),
+    ],
+)
+def test_where_several_actions_are_possible_a_list_of_them_is_written(text: str, possible: bool) -> None:
+    request = ask(tools=tuple(TOOLS.values()), max_actions=3)
+    assert may_write(request, text) is possible
+    assert "up to 3" in reply_form(request, SMALLEST)
+    assert "up to 3" in reply_form(request, CAPABLE)
+
+
+def test_a_list_of_actions_is_read_whole_or_not_at_all() -> None:
+    request = ask(tools=ACTIONS, max_actions=3)
+    assert [call.name for call in read_calls(f'{{"actions":[{WALK},{REST}]}}', request)] == ["walk", "rest"]
+    assert read_calls(f'{{"actions":[{WALK},{{"action":"fly","arguments":{{}}}}]}}', request) == ()
+    assert read_calls(f'{{"actions":[{WALK}]}}', ask(tools=ACTIONS)) == ()
+
+
+def test_earlier_actions_are_shown_as_the_list_that_is_asked_for() -> None:
+    call = ChatMessage("assistant", "", (ToolCall("rest", {}), ToolCall("rest", {})))
+    (_, written) = wire_messages(ask(ChatMessage("user", "Rain."), call, tools=ACTIONS, max_actions=3), SMALLEST)[-2:]
+    assert written["content"] == f'{{"actions":[{REST},{REST}]}}'
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from mesa_llm.config import Settings
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail
+from mesa_llm.llm.openai.form import description_of
 from mesa_llm.llm.openai.request import Writer
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
@@ -90,6 +91,28 @@ def test_without_tool_calls_the_choice_is_told_in_words() -> None:
     text = body["messages"][0]["content"]
     assert all(tool.name in text and tool.description in text for tool in ACTIONS)
     assert '{"action"' in text
+
+
+def test_several_actions_are_asked_for_as_parallel_calls_or_as_a_list() -> None:
+    request, refusing = ask(tools=ACTIONS, max_actions=3), Dialect(omitted=frozenset({"parallel_tool_calls"}))
+    assert written(request)["parallel_tool_calls"] is True
+    assert "parallel_tool_calls" not in written(ask(tools=ACTIONS))
+    for dialect in (refusing, Dialect(tools=False)):
+        body = written(request, dialect)
+        assert "tools" not in body
+        assert "parallel_tool_calls" not in body
+        assert body["response_format"]["json_schema"]["schema"]["properties"]["actions"]["maxItems"] == 3
+        assert '{"actions": [{"action": name' in body["messages"][0]["content"]
+    assert "up to 3 times" in written(request, Dialect(choice="none"))["messages"][0]["content"]
+
+
+def test_bounds_are_written_as_a_person_does() -> None:
+    def words(**bounds: float) -> str:
+        return description_of({"type": "number", **bounds})
+
+    assert words(minimum=0, maximum=1e12) == "a number of at least 0"
+    assert words(minimum=0.5, maximum=25000.0) == "a number from 0.5 to 25,000"
+    assert words(exclusiveMinimum=-1e12, maximum=1000.0) == "a number of at most 1,000"
 
 
 RATE = ToolSpec(

@@ -27,7 +27,8 @@ def test_an_answer_is_said_with_its_choices() -> None:
     ("schema", "words"),
     [
         ({"type": "number", "minimum": 0.5}, "number from 0.5"),
-        ({"type": "integer", "maximum": 1000}, "integer up to 1000"),
+        ({"type": "integer", "maximum": 1000}, "integer up to 1,000"),
+        ({"type": "number", "minimum": 0, "maximum": 1e12}, "number from 0"),
         ({"enum": list(range(20))}, "0 or 1 or 2 or 3 or 4 or 5 or 6 or 7, … (20 values)"),
         (FLAGS, "list of true or false of at most 2 items"),
         ({"type": "object", "additionalProperties": {"type": "number"}}, "{name: number, …}"),
@@ -45,6 +46,7 @@ def test_limits_are_said(schema: dict[str, Any], words: str) -> None:
         ("3", {"enum": [2, 3]}, 3),
         ("yes", {"type": "boolean"}, True),
         ("1.5", {"type": "number"}, 1.5),
+        ("1,500", {"type": "integer"}, 1500),
         ("no, yes", FLAGS, [False, True]),
         ("[true]", FLAGS, [True]),
         ("none", OPTIONAL, None),
