@@ -2,6 +2,7 @@
 
 from mesa_llm.population.activity import ActivityForm, activity_table, hourly_activity
 from mesa_llm.population.columns import invented
+from mesa_llm.population.drawn import drawn_personas
 from mesa_llm.population.edges import Follows, read_edges
 from mesa_llm.population.files import Refusal, Users, from_file, from_oasis, read_activity, read_users
 from mesa_llm.population.follows import (
@@ -25,6 +26,7 @@ __all__ = [
     "activity_table",
     "core_ordinary_follows",
     "draw",
+    "drawn_personas",
     "follow_matrix",
     "from_distributions",
     "from_file",

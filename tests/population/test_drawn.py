@@ -18,6 +18,7 @@ from mesa_llm.population import (
     activity_table,
     core_ordinary_follows,
     draw,
+    drawn_personas,
     follow_matrix,
     from_distributions,
     hourly_activity,
@@ -234,3 +235,16 @@ def test_rows_of_activity_are_dealt_to_any_number_of_users() -> None:
 def test_counts_that_are_none_are_refused(counts: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"counts (need|must)"):
         hourly_activity(counts)
+
+
+def test_people_drawn_for_a_model_differ_as_far_as_the_lists_allow() -> None:
+    people = drawn_personas(4, 1, ["Calm.", "Bold."], ["Old.", "Young.", "Tired.", "Awake."])
+    assert people == drawn_personas(4, 1, ["Calm.", "Bold."], ["Old.", "Young.", "Tired.", "Awake."])
+    assert len({person.name for person in people}) == len({person.persona.split()[1] for person in people}) == 4
+    assert sorted(person.persona.split()[0] for person in people) == ["Bold.", "Bold.", "Calm.", "Calm."]
+
+
+@pytest.mark.parametrize(("n", "sentences"), [(-1, ["Calm."]), (2, [])])
+def test_people_need_a_number_and_sentences(n, sentences) -> None:
+    with pytest.raises(ValueError, match="people need"):
+        drawn_personas(n, 1, sentences)

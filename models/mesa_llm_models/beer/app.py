@@ -18,7 +18,7 @@ def weekly(title: str, cases_of: Callable[[Echelon], Sequence[int]]) -> Any:
         for position in model.chain:
             cases = cases_of(position)
             weeks = list(map(float, range(1, len(cases) + 1)))
-            series.append(ChartSeries(name=position.config.name, values=cases, at=weeks))
+            series.append(ChartSeries(name=position.position, values=cases, at=weeks))
         return Chart(title=title, series=series, x="Week", y="cases", start=1, end=float(max(len(model.demands), 2)))
 
     return drawn_by(draw)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import pvariance
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, ToolCall, action
+from mesa_llm import (
+    AgentConfig,
+    Label,
+    LLMAgent,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Observation,
+    Slider,
+    ToolCall,
+    action,
+)
+from mesa_llm.population import drawn_personas
+from mesa_llm.text import counted, quoted
+from mesa_llm_models.beer.text import SITUATIONS, TEMPERS
 
 POSITIONS = ("retailer", "wholesaler", "distributor", "factory")
 """The chain, from the customers up."""
@@ -20,6 +36,9 @@ STOCK, FLOW, CHANGE_WEEK = 12, 4, 5
 
 STOCK_COST, BACKLOG_COST, MAX_ORDER = 0.5, 1.0, 50
 """Dollars a week for a case in stock, and for one of backlog; and maximum number of cases in an order."""
+
+WEEKS_SHOWN = 6
+"""Maximum number of weeks of incoming orders that a player sees, this week's included."""
 
 
 class BeerScenario(LLMScenario):
@@ -49,28 +68,88 @@ class BeerScenario(LLMScenario):
     desired_stock: Annotated[float, Field(ge=0), Slider(0, 60, label="Rule: S′, cases")] = 17.0
     """Cases that the rule twin wants in stock and, as far as it takes them into account, on order (S′)."""
 
+    people: Annotated[Literal["drawn", "alike"], Label("Who the players are")] = "drawn"
+    """Who the players are: people with a name, a temper and a situation, drawn from the seed, or all alike."""
+
     memory: str = "window:8"
     """Memory of the players."""
+
+
+@dataclass(frozen=True, slots=True)
+class EchelonFacts:
+    """What a player sees of its position after the cases of the week have come and gone."""
+
+    week: int
+    """Number of the week, from 1."""
+
+    position: str
+    """Its position in the chain."""
+
+    customer: str
+    """Who orders from it."""
+
+    supplier: str
+    """From whom it orders; empty for the factory, which brews."""
+
+    incoming: tuple[int, ...]
+    """Cases ordered from it in the last `WEEKS_SHOWN` weeks; those of this week come last."""
+
+    arrived: int
+    """Cases received this week."""
+
+    shipped: int
+    """Cases shipped to its customer this week."""
+
+    stock: int
+    """Cases left in stock."""
+
+    backlog: int
+    """Cases that it still owes its customer."""
+
+    on_order: int
+    """Cases that it has ordered and not received yet."""
+
+    arriving: tuple[int, int]
+    """Cases of those that arrive next week, and the week after."""
+
+    first_arrival: int
+    """Week in which an order of now arrives at the earliest."""
+
+    week_cost: float
+    """Dollars that this week costs."""
+
+    cost: float
+    """Dollars of all weeks so far."""
+
+    @property
+    def not_shipped(self) -> int:
+        """Cases of those on order that its supplier has not shipped yet."""
+        return self.on_order - sum(self.arriving)
 
 
 class Echelon(LLMAgent):
     """A position of the chain.
 
     Attributes:
+        position: Its position, such as `retailer`.
         stock, backlog, on_order: Cases in stock, owed to its customer, and ordered but not yet received.
         mail, shipments: Cases of the orders, and of the shipments, on their way to it; the next to arrive is first.
         incoming, arrived: Cases ordered from it, and received, in this week.
         expected: Incoming order that its rule twin expects, in cases.
+        shipped: Cases shipped in this week.
+        demands: Cases ordered from it, by week.
         orders, stocks, cost: Its orders, and its stock less its backlog, by week, in cases; and dollars so far.
     """
 
-    def __init__(self, model: BeerGame, name: str, **components: Any) -> None:
-        super().__init__(model, config=AgentConfig(name=name), **components)
+    def __init__(self, model: BeerGame, position: str, **components: Any) -> None:
+        super().__init__(model, **components)
+        self.position = position
         self.stock, self.backlog, self.cost = STOCK, 0, 0.0
-        n_slots = 3 if name == "factory" else 2
+        n_slots = 3 if position == "factory" else 2
         self.mail, self.shipments = deque([FLOW] * 2), deque([FLOW] * n_slots)
-        self.on_order = 3 * FLOW if name == "factory" else 4 * FLOW
-        self.incoming, self.arrived, self.expected = FLOW, FLOW, float(FLOW)
+        self.on_order = 3 * FLOW if position == "factory" else 4 * FLOW
+        self.incoming, self.arrived, self.shipped, self.expected = FLOW, FLOW, FLOW, float(FLOW)
+        self.demands: list[int] = []
         self.orders: list[int] = []
         self.stocks: list[int] = []
 
@@ -79,24 +158,54 @@ class Echelon(LLMAgent):
         """Cases in stock, less the backlog."""
         return self.stock - self.backlog
 
+    @property
+    def week_cost(self) -> float:
+        """Dollars that stock and backlog cost in a week."""
+        return STOCK_COST * self.stock + BACKLOG_COST * self.backlog
+
+    @property
+    def facts(self) -> EchelonFacts:
+        """What its player sees."""
+        index, week = POSITIONS.index(self.position), max(self.model.now, 1)
+        return EchelonFacts(
+            week=week,
+            position=self.position,
+            customer=f"the {POSITIONS[index - 1]}" if index else "the customers",
+            supplier=f"the {POSITIONS[index + 1]}" if self.position != "factory" else "",
+            incoming=tuple(self.demands[-WEEKS_SHOWN:]),
+            arrived=self.arrived,
+            shipped=self.shipped,
+            stock=self.stock,
+            backlog=self.backlog,
+            on_order=self.on_order,
+            arriving=(self.shipments[0], self.shipments[1]),
+            first_arrival=week + (3 if self.position == "factory" else 4),
+            week_cost=self.week_cost,
+            cost=self.cost,
+        )
+
     def ship(self, incoming: int) -> int:
         """Receive cases, ship what was ordered as far as the stock allows, and return the number of cases shipped."""
         self.incoming, self.arrived = incoming, self.shipments.popleft()
+        self.demands.append(incoming)
         self.expected += self.model.scenario.theta * (incoming - self.expected)
         self.on_order -= self.arrived
         shipped = min(self.stock + self.arrived, self.backlog + incoming)
+        self.shipped = shipped
         self.stock += self.arrived - shipped
         self.backlog += incoming - shipped
-        self.cost += STOCK_COST * self.stock + BACKLOG_COST * self.backlog
+        self.cost += self.week_cost
         self.stocks.append(self.net_stock)
         return shipped
 
     def observe(self) -> Observation:
         """Show its own figures, those of the others if they are shared, and what its neighbours wrote."""
         talking, shared = self.model.is_talking, self.model.scenario.shares_stock
-        known = {"player": self, "week": self.model.now, "chain": self.model.chain, "shares_stock": shared}
+        facts = self.facts
+        known = {"facts": facts, "chain": self.model.chain, "shares_stock": shared, "cases": cases_text}
         text = self.model.prompt("observation.md", **known, is_talking=talking)
-        return self.with_news(Observation(text, tools=("tell_neighbours",) if talking else ("place_order",)))
+        tools = ("tell_neighbours",) if talking else ("place_order",)
+        return self.with_news(Observation(text, tools=tools, facts=facts))
 
     def rule(self, seen: Observation) -> ToolCall:
         """Order by anchoring and adjustment, in whole cases: O = max(0, L̂ + α(S′ − S − β SL)).
@@ -121,7 +230,7 @@ class Echelon(LLMAgent):
         """Write to your supplier and to your customer in the chain, who read it before they order."""
         index = self.model.chain.index(self)
         near = [other.unique_id for other in self.model.chain[max(index - 1, 0) : index + 2] if other is not self]
-        self.model.mailbox.send(self.unique_id, near, f"{self.config.name}: {text}", self.model.now)
+        self.model.mailbox.send(self.unique_id, near, f"The {self.position} writes: {quoted(text)}", self.model.now)
         return "Done."
 
 
@@ -146,7 +255,10 @@ class BeerGame(LLMModel):
 
     def __init__(self, scenario: BeerScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
-        self.chain = [Echelon(self, name, memory=self.scenario.memory) for name in POSITIONS]
+        self.chain = [
+            Echelon(self, position, config=config, memory=self.scenario.memory)
+            for position, config in zip(POSITIONS, self._players(), strict=True)
+        ]
         self.demands: list[int] = []
         self.is_talking = False
         self.datacollector = DataCollector(
@@ -158,6 +270,13 @@ class BeerGame(LLMModel):
             {"stock": "net_stock", "cost": "cost"},
         )
         self.datacollector.collect(self)
+
+    def _players(self) -> list[AgentConfig]:
+        """Return who plays the positions, drawn from a stream of its own."""
+        if self.scenario.people == "alike":
+            return [AgentConfig(name=position) for position in POSITIONS]
+        rng = random.Random(f"people {self.run_seed}")
+        return [persona.config() for persona in drawn_personas(len(POSITIONS), rng, TEMPERS, SITUATIONS)]
 
     def start_step(self) -> None:
         """Let a week begin: cases arrive, are shipped and paid for, from the retailer up."""
@@ -185,9 +304,14 @@ class BeerGame(LLMModel):
     def bullwhips(self) -> dict[str, float | None]:
         """Return the variance of each position's orders over that of the demand; None while the demand is constant."""
         variance = pvariance(self.demands) if len(set(self.demands)) > 1 else 0.0
-        return {one.config.name: pvariance(one.orders) / variance if variance else None for one in self.chain}
+        return {one.position: pvariance(one.orders) / variance if variance else None for one in self.chain}
 
     def results(self) -> dict[str, Any]:
         """Return the measures of the last step, and the cost and the bullwhip ratio of each position."""
-        costs = {position.config.name: position.cost for position in self.chain}
+        costs = {one.position: one.cost for one in self.chain}
         return super().results() | {"costs": costs, "bullwhips": self.bullwhips()}
+
+
+def cases_text(count: int) -> str:
+    """Write a number of cases."""
+    return counted(count, "case")

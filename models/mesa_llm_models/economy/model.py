@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Unpack
+import random
+from typing import Annotated, Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure
-from mesa_llm.population import invented
+from mesa_llm import AgentConfig, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure
+from mesa_llm.population import drawn_personas, invented
 from mesa_llm.world import Rules
 from mesa_llm_models.economy.agents import EconomyPlayer
+from mesa_llm_models.economy.text import GOVERNING, OWNING
 from mesa_llm_models.economy.world import Economy, EconomyParameters
 
 STORY_FIRMS = 10
@@ -59,6 +61,9 @@ class EconomyScenario(LLMScenario):
     payout: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.1, label="Share of profits paid out")] = 0.9
     """Share of a step's profit that the rule twins of firms pay out to households."""
 
+    people: Annotated[Literal["drawn", "alike"], Label("Who the participants are")] = "drawn"
+    """Who the participants are: people with a name, a life and a way of doing business, or with a name only."""
+
     memory: str = "window:6"
     """Memory of the participants."""
 
@@ -79,9 +84,8 @@ class EconomyModel(LLMModel):
         fields = self.scenario
         self.world = Economy(_parameters_of(fields), rules=fields.rules)
         self.worlds = (self.world,)
-        for index, persona in enumerate(invented(fields.n_agents, self.random)):
+        for index, config in enumerate(self._configs()):
             role = "government" if fields.government and index == 0 and fields.n_agents > 1 else "producer"
-            config = persona.config(settings=Settings(max_tokens=2000))
             EconomyPlayer(self, role, fields.payout, config=config, memory=fields.memory)
         self.world.names |= {player.unique_id: player.config.name for player in self.agents}
         metrics = {name: name for name in ("employment_rate", "average_price", "total_output", "total_investment")}
@@ -91,6 +95,21 @@ class EconomyModel(LLMModel):
             agent_reporters={"balance": "balance", "workforce": "workforce", "price": "price"},
         )
         self.datacollector.collect(self)
+
+    def _configs(self) -> list[AgentConfig]:
+        """Return who the participants are; how they do business is drawn from a stream of its own."""
+        people, settings = invented(self.scenario.n_agents, self.random), Settings(max_tokens=2000)
+        if self.scenario.people == "alike":
+            return [AgentConfig(name=person.name, settings=settings) for person in people]
+        has_government = self.scenario.government and len(people) > 1
+        rng = random.Random(f"people {self.run_seed}")
+        ways = [way.persona for way in drawn_personas(len(people), rng, OWNING)]
+        if has_government:
+            ways[0] = drawn_personas(1, rng, GOVERNING)[0].persona
+        return [
+            person.config(persona=f"{person.persona} {way}", settings=settings)
+            for person, way in zip(people, ways, strict=True)
+        ]
 
     def scenario_changed(self) -> None:
         """Pass wage, productivity and spending on to the economy."""

@@ -75,6 +75,35 @@ class EconomyFacts:
     purse: float = 0.0
     """Dollars of all households together."""
 
+    spending: float = 0.0
+    """Dollars that households will spend in this step if all workers keep their work and are paid."""
+
+    sold: float = 0.0
+    """Goods that all firms together sold in the last step."""
+
+    unit_cost: float = 0.0
+    """Dollars that a good costs it to make, tax on its sale apart."""
+
+    @property
+    def payroll(self) -> float:
+        """Dollars that its workers cost in a step."""
+        return self.wage * self.own.workforce
+
+    @property
+    def steps_paid(self) -> int | None:
+        """Number of steps for which its balance pays its workers; None if they cost nothing."""
+        return int(self.own.balance // self.payroll) if self.payroll > 0 else None
+
+    @property
+    def even_price(self) -> float | None:
+        """Lowest price at which a good costs it no more than it brings in, in dollars; None under a tax of 100 %."""
+        return self.unit_cost / (1 - self.tax_rate) if self.tax_rate < 1 else None
+
+    @property
+    def supply(self) -> float:
+        """Goods that it can sell at the end of this step with its present workers."""
+        return self.own.stock + self.own.workforce * self.goods_per_worker
+
 
 class Notables:
     """The participants visible to all others: governments, then sellers, cheapest first, then the rest."""

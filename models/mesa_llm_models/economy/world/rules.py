@@ -24,6 +24,12 @@ from mesa_llm_models.economy.world.text import reason_text
 MAX_DOLLARS = 1e12
 """Maximum price, wage or amount, in dollars."""
 
+MAX_PRICE_FACTOR = 5.0
+"""Multiple of what goods cost, or cost to make, up to which a firm is offered prices."""
+
+FALLBACK_PRICE = 10.0
+"""Dollars that take the place of what goods cost where they cost nothing yet, and nothing to make."""
+
 MAX_POLICIES = 20
 """Maximum number of policies in force; beyond it, the oldest is dropped."""
 
@@ -46,6 +52,8 @@ NUMBER = re.compile(rf"\[([0-9]{{1,{MAX_DIGITS}}})\]|([0-9]{{1,{MAX_DIGITS}}})$"
 """A participant's id in the form observations use: `[2]`, with or without a name after it, or `2`."""
 
 _VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+_WRITTEN_NUMBER = re.compile(r"\$?\s?([0-9]{1,12}(?:\.[0-9]{1,6})?)\s?(%)?")
 
 
 class CorrectedRules:
@@ -103,6 +111,29 @@ class CorrectedRules:
         """
         growth = (1 + capital / self.parameters.capital_scale) ** self.parameters.capital_share
         return self.parameters.productivity * growth
+
+    def unit_cost(self, participant: Participant) -> float:
+        """Compute what a good costs a firm to make, in dollars: the wage over the goods of a worker."""
+        goods = self.goods_per_worker(participant.capital)
+        return self.wage / goods if goods > 0 else 0.0
+
+    def highest_price(self, participant: Participant) -> float:
+        """Compute the highest price that is offered to a firm, in whole dollars.
+
+        It is a multiple of what goods cost now or cost the firm to make with the tax, and leaves room above its own.
+        """
+        cost = self.unit_cost(participant) / max(1 - self.tax_rate, 0.05)
+        usual = max(self.state.metrics["avg_price"], cost) or FALLBACK_PRICE
+        highest = max(MAX_PRICE_FACTOR * usual, 1.5 * participant.price)
+        return float(math.ceil(min(highest, MAX_DOLLARS)))
+
+    def spending(self) -> float:
+        """Compute the dollars that households will spend in this step if all workers keep their work and are paid."""
+        payroll = math.fsum(
+            min(self.wage * participant.workforce, participant.balance)
+            for participant in self.state.participants.values()
+        )
+        return (self.state.purse + payroll) * self.parameters.spending_share
 
     def set_price(self, participant: Participant, price: float) -> None:
         """Set a price of 0 or more; 0 keeps goods off the market."""
@@ -228,7 +259,7 @@ class CorrectedRules:
         budget = state.purse * self.parameters.spending_share
         quantity = turnover = taxes = 0.0
         for participant in participants:
-            participant.sales = 0.0
+            participant.sales = participant.sold = participant.taxes = 0.0
         sellers = sorted(
             (participant for participant in participants if participant.price > 0),
             key=lambda participant: participant.price,
@@ -239,7 +270,7 @@ class CorrectedRules:
             demand = budget / price
             for participant in rivals:
                 n_sold = participant.stock if supply <= demand else demand * (participant.stock / supply)
-                participant.sales = min(n_sold * price, budget)
+                participant.sales, participant.sold = min(n_sold * price, budget), n_sold
                 tax = participant.sales * self.tax_rate
                 participant.stock -= n_sold
                 participant.balance += participant.sales - tax
@@ -248,7 +279,8 @@ class CorrectedRules:
                 quantity, turnover, taxes = quantity + n_sold, turnover + participant.sales, taxes + tax
         governments = [participant for participant in participants if participant.role == "government"]
         for participant in governments:
-            participant.balance += taxes / len(governments)
+            participant.taxes = taxes / len(governments)
+            participant.balance += participant.taxes
         if not governments:
             state.purse += taxes
         return quantity, turnover
@@ -297,7 +329,14 @@ class CorrectedRules:
             raise ToolError(reason_text("too_many_variables", maximum=MAX_VARIABLES, variables=", ".join(variables)))
         if variable not in (TAX_RATE, MINIMUM_WAGE):
             return one_line(value, MAX_CHARACTERS) if isinstance(value, str) else float(value)
+        value = _number_in(value)
         maximum = 1.0 if variable == TAX_RATE else MAX_DOLLARS
         if isinstance(value, str) or not 0 <= value <= maximum:
             raise ToolError(reason_text("number", variable=variable, maximum=maximum, value=value))
         return float(value)
+
+
+def _number_in(value: Value) -> Value:
+    """Read a number that is written as a text, such as `0.1`, `10%` or `$12`; any other text is returned as it is."""
+    match = _WRITTEN_NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    return value if match is None else float(match[1]) / (100 if match[2] else 1)

@@ -120,6 +120,12 @@ class Participant:
     sales: float = 0.0
     """Revenue of the last step before tax, in dollars."""
 
+    sold: float = 0.0
+    """Goods sold in the last step; 0 under the original rules."""
+
+    taxes: float = 0.0
+    """Dollars of tax received in the last step; 0 under the original rules."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

@@ -82,12 +82,9 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
         facts: What it sees, as values.
         names: Participant id → name that others read.
     """
-    metrics, own = facts.metrics, facts.own
+    own = facts.own
     lines = [
-        f"After {counted(facts.step, 'step')}, {metrics['employment_rate']:.1%} of people have work and "
-        f"{facts.unemployed} are free to hire. Goods cost ${metrics['avg_price']:.2f} on average; "
-        f"{metrics['total_output']:.1f} were made in the last step. ${metrics['total_investment']:.2f} "
-        f"have been invested so far. Households have ${facts.purse:.2f}.",
+        *_economy_lines(facts),
         *(f"Policy {quoted(policy.name)}: {quoted(policy.description)}" for policy in facts.policies),
         *(f"{name} = {value_text(value)}" for name, value in facts.variables.items()),
     ]
@@ -99,16 +96,78 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
     if facts.more_others:
         lines.append(f"Only governments and the cheapest producers are listed; there are {facts.more_others} more.")
     lines.append(f"You are [{own.agent_id}], a {own.role}, with a balance of ${own.balance:.2f}.")
-    if own.role == "producer":
-        made = number_text(facts.goods_per_worker)
-        lines.append(
-            f"You employ {counted(own.workforce, 'worker')}; a worker costs ${facts.wage:.2f} a step. Your capital is "
-            f"${own.capital:.2f}: with it a worker makes {made} {'good' if made == '1' else 'goods'} a step, and with "
-            f"${CAPITAL_STEP:,.0f} more would make {number_text(facts.goods_per_worker_after)}. Your price is "
-            f"${own.price:.2f}. In the last step you made {own.output:.1f} goods and took ${own.sales:.2f} "
-            f"before {facts.tax_rate:.0%} tax; {own.stock:.1f} goods are unsold."
+    return "\n".join([*lines, *(_firm_lines(facts) if own.role == "producer" else _government_lines(facts))])
+
+
+def _economy_lines(facts: EconomyFacts) -> list[str]:
+    """Describe work, the goods made and sold, and what households can buy."""
+    metrics = facts.metrics
+    price = metrics["avg_price"]
+    lines = [
+        f"After {counted(facts.step, 'step')}, {metrics['employment_rate']:.1%} of people have work and "
+        f"{facts.unemployed} are free to hire. ${metrics['total_investment']:.2f} have been invested so far."
+    ]
+    if facts.step:
+        traded = (
+            f", at ${price:.2f} on average"
+            if facts.sold > 0
+            else "; firms ask " + (f"${price:.2f} on average" if price > 0 else "no price yet")
         )
-    return "\n".join(lines)
+        lines.append(
+            f"In the last step {number_text(metrics['total_output'])} goods were made and {number_text(facts.sold)} "
+            f"sold{traded}."
+        )
+    else:
+        lines.append("No goods have been made or sold yet.")
+    demand = f"; at ${price:.2f} a good, that buys {number_text(facts.spending / price)}" if price > 0 else ""
+    lines.append(
+        f"Households have ${facts.purse:.2f}. With the wages that firms pay them now they will spend about "
+        f"${facts.spending:.2f} in this step, on the cheapest goods first{demand}."
+    )
+    return lines
+
+
+def _firm_lines(facts: EconomyFacts) -> list[str]:
+    """Describe a firm's workers and cash, its costs and capital, its price and its goods."""
+    own, tax = facts.own, f"{facts.tax_rate:.0%} tax"
+    made = number_text(facts.goods_per_worker)
+    even = f", and with the {tax} on its sale you lose money below ${facts.even_price:.2f}" if facts.even_price else ""
+    lines = [
+        _workers_line(facts),
+        f"Your capital is ${own.capital:.2f}: with it a worker makes {made} {'good' if made == '1' else 'goods'} a "
+        f"step, and with ${CAPITAL_STEP:,.0f} more would make {number_text(facts.goods_per_worker_after)}. "
+        f"So a good costs you ${facts.unit_cost:.2f} to make{even if facts.tax_rate else ''}.",
+        f"Your price is ${own.price:.2f}."
+        if own.price > 0
+        else "You have no price: until you set one, you sell nothing.",
+    ]
+    if own.output > 0 or own.sold > 0:
+        lines.append(
+            f"In the last step you made {number_text(own.output)} goods, sold {number_text(own.sold)} and took "
+            f"${own.sales:.2f} before {tax}; {number_text(own.stock)} goods are unsold."
+        )
+    elif facts.step:
+        lines.append(f"In the last step you made and sold nothing; {number_text(own.stock)} goods are unsold.")
+    if facts.supply > 0:
+        lines.append(f"With your present workers you will have {number_text(facts.supply)} goods to sell in this step.")
+    return lines
+
+
+def _workers_line(facts: EconomyFacts) -> str:
+    """Describe a firm's workers, and for how long its balance pays them."""
+    own, wage = facts.own, f"${facts.wage:.2f} a step"
+    if not own.workforce:
+        line = f"You employ nobody, so you make nothing; a worker costs {wage}."
+        payable = int(own.balance // facts.wage) if facts.wage > 0 else 0
+        return f"{line} Your balance would pay {counted(payable, 'worker')} for one step." if facts.wage > 0 else line
+    steps = "" if facts.steps_paid is None else f"; your balance pays for {counted(facts.steps_paid, 'such step')}"
+    return f"You employ {counted(own.workforce, 'worker')} at {wage} each, ${facts.payroll:.2f} in all{steps}."
+
+
+def _government_lines(facts: EconomyFacts) -> list[str]:
+    """Describe the tax and what it brought in."""
+    rate = f"The tax takes {facts.tax_rate:.0%} of every sale" if facts.tax_rate else "There is no tax yet"
+    return [f"{rate}; in the last step you took in ${facts.own.taxes:.2f}." if facts.step else f"{rate}."]
 
 
 def value_text(value: Value) -> str:

@@ -155,6 +155,7 @@ class Economy(DoNothing):
             return {}
         payable = (CENT, math.floor(own.balance * 100) / 100)
         return {
+            "set_price.price": (0, rules.highest_price(own)),
             "hire.count": (1, rules.n_hireable(own)),
             "fire.count": (1, own.workforce),
             "invest.amount": payable,
@@ -187,6 +188,9 @@ class Economy(DoNothing):
             tax_rate=self.rules.tax_rate,
             unemployed=self.rules.unemployed,
             purse=state.purse,
+            spending=self.rules.spending(),
+            sold=math.fsum(participant.sold for participant in state.participants.values()),
+            unit_cost=self.rules.unit_cost(own),
         )
 
     def may_produce(self, agent_id: int) -> bool:
@@ -296,7 +300,7 @@ class Economy(DoNothing):
             policy_name: A short name; a policy of the same name is replaced.
             description: What the policy says, in a sentence.
             variable: Name of a variable the policy sets, if any: tax_rate, minimum_wage or another.
-            value: What the variable is set to.
+            value: What the variable is set to: a share from 0 to 1 for tax_rate, dollars for minimum_wage.
         """
         if not self.may_govern(agent_id):
             raise ToolError(self.wording.reason_text("not_a_government"))
