@@ -61,6 +61,7 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
             for world, observation in seen.items()
             for name, bounds in _qualified(observation.limits, tool_names.get(world, {}), {}).items()
         },
+        option_order="own" if any(one.option_order == "own" for one in seen.values()) else "drawn",
         max_actions=max(observation.max_actions for observation in seen.values()),
         facts={name: observation.facts for name, observation in seen.items()},
         answer=question.answer,

@@ -163,8 +163,9 @@ class Query:
 
     def prepared(self, request: Request) -> Request:
         """Return a request as the language model reads it: in the presentation's order, and with its names."""
-        if self.presentation is not AS_WRITTEN:
-            request = presented(request, self.presentation)
+        draws = self.seen.option_order == "drawn" and request.messages != ()  # the random baseline reads none
+        if draws or self.presentation is not AS_WRITTEN:
+            request = presented(request, self.presentation, is_drawn=draws)
         return request if self.aliases is None else self.aliases.request(request)
 
     def failure(self, reason: str, kind: str) -> Failure:

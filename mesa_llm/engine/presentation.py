@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,6 +39,9 @@ ObservationForm = Literal["own", "list", "table", "json", "spaced"]
 
 Order = Literal["own", "reversed"]
 """Order of things that stand side by side."""
+
+ListOrder = Literal["own", "drawn", "reversed"]
+"""Order of things of which one is chosen: the model's own, drawn for each agent and step, or the reverse of its own."""
 
 
 class Presentation(BaseModel):
@@ -65,8 +68,9 @@ class Presentation(BaseModel):
     """Order of the paragraphs of what the agent sees; with one paragraph, of its lines, if these are sentences. What
     a heading announces stays below it."""
 
-    list_order: Order = "own"
-    """Order of the entries of lists, lines that begin with a dash, within what the agent sees."""
+    list_order: ListOrder = "own"
+    """Order of the entries of lists, lines that begin with a dash, within what the agent sees. If it is drawn, entries
+    that begin with an option come in the drawn order of the options."""
 
     memory_place: Literal["own", "after"] = "own"
     """Whether what the agent remembers stands after what it sees in place of before it."""
@@ -77,10 +81,11 @@ class Presentation(BaseModel):
     instructions_place: Literal["own", "user"] = "own"
     """Whether the instructions stand in the user's message in place of the system's."""
 
-    option_order: Order = "own"
-    """Order of the values that an argument or an answer may have."""
+    option_order: ListOrder = "own"
+    """Order of the values that an argument or an answer may have. The model's own is drawn where
+    `Observation.option_order` says that positions mean nothing."""
 
-    tool_order: Order = "own"
+    tool_order: ListOrder = "own"
     """Order of the tools and actions."""
 
     wording: str = ""
@@ -102,14 +107,14 @@ class Presentation(BaseModel):
         """
         return _reworded(self.wording, text) if text and _is_path(self.wording) else text
 
-    @property
-    def changes_requests(self) -> bool:
-        """Whether requests are changed after their prompt has been put together."""
-        return self.option_order != "own" or self.tool_order != "own"
-
 
 AS_WRITTEN = Presentation()
 """The presentation that each model has chosen."""
+
+T = TypeVar("T")
+
+Ordered = Callable[[list[Any]], list[Any]]
+"""Returns a list in another order."""
 
 SAMPLE_SEEDS = 1 << 40
 """Distance between the seeds of requests of two samples; run seeds are smaller."""
@@ -305,17 +310,22 @@ _CLAUSE_END = re.compile(r"\s*(?:[.!?,;:)”\"]|$|\b(?:and|or|but|to|in|at|who|n
 
 
 @lru_cache(maxsize=4096)
-def observation_text(text: str, form: ObservationForm, order: Order, list_order: Order) -> str:
+def observation_text(
+    text: str, form: ObservationForm, order: Order, list_order: ListOrder, lot: Lot | None = None
+) -> str:
     """Write what an agent sees in another form or order.
 
     Args:
         text: The text as the model writes it.
         form: The form.
         order: Order of its paragraphs.
-        list_order: Order of the entries of its lists.
+        list_order: Order of the entries of its lists, after the lot.
+        lot: What puts those entries into a drawn order; None: nothing.
     """
+    if lot is not None:
+        text = _with_ordered_lists(text, lambda entries: lot.order(entries, _listed))
     if list_order == "reversed":
-        text = _with_reversed_lists(text)
+        text = _with_ordered_lists(text, lambda entries: entries[::-1])
     if order == "reversed":
         text = _with_reversed_parts(text)
     if form == "own" or not text.strip():
@@ -427,8 +437,8 @@ def _is_list(lines: Sequence[str]) -> bool:
     return all(_DASH.match(line) or line.startswith((" ", "\t")) for line in lines)
 
 
-def _with_reversed_lists(text: str) -> str:
-    """Reverse the entries of each list, each with the lines that are indented below it."""
+def _with_ordered_lists(text: str, ordered: Callable[[list[list[str]]], list[list[str]]]) -> str:
+    """Put the entries of each list into another order, each with the lines that are indented below it."""
     lines: list[str] = []
     entries: list[list[str]] = []
     for line in [*text.splitlines(), ""]:
@@ -437,10 +447,15 @@ def _with_reversed_lists(text: str) -> str:
         elif entries and line.startswith((" ", "\t")):
             entries[-1].append(line)
         else:
-            lines += [one for entry in reversed(entries) for one in entry]
+            lines += [one for entry in ordered(entries) for one in entry]
             entries = []
             lines.append(line)
     return "\n".join(lines[:-1])
+
+
+def _listed(entry: Sequence[str]) -> str:
+    """Return what an entry of a list is about: the text before its first colon or parenthesis."""
+    return re.split(r":\s| \(|$", _DASH.sub("", entry[0]), maxsplit=1)[0].strip()
 
 
 def _table(head: tuple[str, str], rows: Sequence[tuple[str, str]]) -> str:
@@ -453,41 +468,86 @@ def _in_cell(text: str) -> str:
     return " ".join(text.splitlines()).replace("|", "\\|")
 
 
+# -- drawn orders
+
+
+class Lot(NamedTuple):
+    """What draws the order of options and lists for one agent in one step, the same in every request and replay."""
+
+    run_seed: int
+    """Seed of the run."""
+
+    agent: int
+    """Mesa `unique_id` of the agent."""
+
+    time: int
+    """The step."""
+
+    def order(self, things: Sequence[T], name: Callable[[T], Any]) -> list[T]:
+        """Return things in the drawn order of their names, so that an option and its line in a list stay together.
+
+        Args:
+            things: The things.
+            name: Returns the name of one.
+        """
+        return sorted(things, key=lambda thing: self._rank(str(name(thing))))
+
+    def _rank(self, name: str) -> bytes:
+        return hashlib.blake2b(f"{self.run_seed} {self.agent} {self.time} {name}".encode(), digest_size=8).digest()
+
+
 # -- requests
 
 
-def presented(request: Request, presentation: Presentation) -> Request:
+def presented(request: Request, presentation: Presentation, *, is_drawn: bool = False) -> Request:
     """Return a request with its tools and options in the order of a presentation.
 
     Args:
         request: The request as its model makes it.
         presentation: The presentation.
+        is_drawn: Whether the model's own order of options is a drawn one.
     """
-    if not presentation.changes_requests:
-        return request
-    changes: dict[str, Any] = {}
-    if presentation.tool_order == "reversed":
-        changes["tools"] = request.tools[::-1]
+    salt = request.salt
+    lot = Lot(salt.run_seed % SAMPLE_SEEDS, salt.agent, salt.time)
+    if presentation.tool_order != "own":
+        is_drawn = presentation.tool_order == "drawn"
+        tools = lot.order(request.tools, lambda spec: spec.name) if is_drawn else request.tools[::-1]
+        request = replace(request, tools=tuple(tools))
+    if is_drawn or presentation.option_order == "drawn":
+        request = _with_ordered_options(request, lambda values: lot.order(values, str))
     if presentation.option_order == "reversed":
-        changes["options"] = {name: tuple(values[::-1]) for name, values in request.options.items()}
-        changes["tools"] = tuple(_with_reversed_choices(spec) for spec in changes.get("tools", request.tools))
-        changes["schema"] = None if request.schema is None else _reversed_choices(request.schema)
-    return replace(request, **changes)
+        request = _with_ordered_options(request, lambda values: values[::-1])
+    return request
+
+
+def _with_ordered_options(request: Request, ordered: Ordered) -> Request:
+    return replace(
+        request,
+        options={name: tuple(ordered(list(values))) for name, values in request.options.items()},
+        tools=tuple(_with_ordered_choices(spec, ordered) for spec in request.tools),
+        schema=None if request.schema is None else _ordered_choices(request.schema, ordered),
+    )
+
+
+def _with_ordered_choices(spec: ToolSpec, ordered: Ordered) -> ToolSpec:
+    parameters = _ordered_choices(spec.parameters, ordered)
+    return spec if parameters == spec.parameters else _spec_of(spec, json.dumps(parameters))
 
 
 @lru_cache(maxsize=1024)
-def _with_reversed_choices(spec: ToolSpec) -> ToolSpec:
-    return ToolSpec(spec.name, spec.description, _reversed_choices(spec.parameters), spec.is_action)
+def _spec_of(spec: ToolSpec, parameters: str) -> ToolSpec:
+    """Return a tool with other parameters, the same object each time, as tools are compared by identity."""
+    return ToolSpec(spec.name, spec.description, json.loads(parameters), spec.is_action)
 
 
-def _reversed_choices(schema: Any) -> Any:
-    """Return a JSON schema with the choices of each of its parts reversed."""
+def _ordered_choices(schema: Any, ordered: Ordered) -> Any:
+    """Return a JSON schema with the choices of each of its parts in another order."""
     if isinstance(schema, Mapping):
         return {
-            name: list(value)[::-1] if name == "enum" and isinstance(value, list) else _reversed_choices(value)
+            name: ordered(value) if name == "enum" and isinstance(value, list) else _ordered_choices(value, ordered)
             for name, value in schema.items()
         }
-    return [_reversed_choices(one) for one in schema] if isinstance(schema, list) else schema
+    return [_ordered_choices(one, ordered) for one in schema] if isinstance(schema, list) else schema
 
 
 def another_config(agent: Any) -> AgentConfig:
@@ -501,10 +561,19 @@ def another_config(agent: Any) -> AgentConfig:
     return agent.config.model_copy(update={"persona": other.persona, "traits": other.traits, "style": other.style})
 
 
-def presented_observation(seen: Observation, presentation: Presentation) -> str:
-    """Return the text of an observation in a presentation."""
+def presented_observation(seen: Observation, presentation: Presentation, lot: Lot) -> str:
+    """Return the text of an observation in a presentation.
+
+    Args:
+        seen: The observation.
+        presentation: The presentation.
+        lot: What draws the order of its lists, if that is drawn.
+    """
     own = presentation.observation_form, presentation.observation_order, presentation.list_order
-    return seen.text if own == ("own", "own", "own") else observation_text(seen.text, *own)
+    is_drawn = "drawn" in (seen.option_order, presentation.list_order)
+    if not is_drawn and own == ("own", "own", "own"):
+        return seen.text
+    return observation_text(seen.text, *own, lot if is_drawn else None)
 
 
 def require_wording(kind: type[Any], wording: str) -> None:

@@ -6,7 +6,14 @@ from functools import lru_cache
 from typing import Any
 
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.presentation import AS_WRITTEN, Presentation, another_config, persona_text, presented_observation
+from mesa_llm.engine.presentation import (
+    AS_WRITTEN,
+    Lot,
+    Presentation,
+    another_config,
+    persona_text,
+    presented_observation,
+)
 from mesa_llm.prompts import Prompts, prompts_of
 from mesa_llm.records import ChatMessage, Image, Observation, Prompt
 
@@ -43,7 +50,7 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     memories = prompts.fill("agent_memory.md", lines=recalled) if recalled else ""
     survey = "" if question is None else prompts.fill("survey_question.md", question=question)
     first, last = [persona if place == end else "" for end in ("first", "last")]
-    text = seen.text if form is AS_WRITTEN else presented_observation(seen, form)
+    text = presented_observation(seen, form, Lot(engine.run_seed, agent.unique_id, agent.now))
     before, after = (memories, "") if form.memory_place == "own" else ("", memories)
     parts = (before, first, text, after, survey, last)
     if form.instructions_place == "user":

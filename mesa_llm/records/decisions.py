@@ -37,6 +37,10 @@ class Observation:
     precedence. Arguments that accept other values too are omitted.
     """
 
+    option_order: Literal["own", "drawn"] = "own"
+    """Order in which language models read the options and the lists of the text: as they stand, or, where positions
+    mean nothing, drawn for each agent and step, so that a habit of taking the first one decides nothing."""
+
     max_actions: int = 1
     """Maximum number of actions in one decision."""
 

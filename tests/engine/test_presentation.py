@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +25,10 @@ from mesa_llm import (
 )
 from mesa_llm.engine.presentation import Presentation, reworded_name
 from mesa_llm.llm.scripted import call
+from mesa_llm_models.classics.culture.model import CultureModel
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
+from mesa_llm_models.classics.sugarscape.model import SugarModel
+from mesa_llm_models.classics.wolf_sheep.model import MeadowModel
 from mesa_llm_models.social.model import SocialModel
 
 PEOPLE = ("Ann Bell", "Bo Carr", "Cy Dean")
@@ -200,6 +204,46 @@ def test_options_and_actions_can_have_another_order() -> None:
     assert first == list(PEOPLE) == second[::-1]
 
 
+def options_in(request: Request) -> list[str]:
+    """Return the people that one may greet, in the order in which they are read."""
+    return next(tool.parameters["properties"]["who"]["enum"] for tool in request.tools if tool.name == "greet")
+
+
+def test_options_can_be_drawn_for_each_agent_and_step_and_again_the_same() -> None:
+    drawn, again, reverse = (
+        [options_in(request) for request in read(6, option_order=order)] for order in ("drawn", "drawn", "reversed")
+    )
+    assert len({tuple(one) for one in drawn}) > 3
+    assert {frozenset(one) for one in drawn} == {frozenset(PEOPLE)}
+    assert drawn == again
+    assert reverse == [list(PEOPLE)[::-1]] * len(reverse)
+
+
+def test_a_drawn_list_has_the_order_of_the_drawn_options() -> None:
+    for request in read(6, option_order="drawn", list_order="drawn"):
+        listed = re.findall(r"- (\w+ \w+):", system_and_user(request)[1])
+        assert listed == [one for one in options_in(request) if one in listed]
+
+
+@pytest.mark.parametrize("kind", [SugarModel, MeadowModel, CultureModel])
+def test_a_model_draws_the_order_where_positions_mean_nothing_and_an_audit_reverses_it(kind: type[LLMModel]) -> None:
+    def first(**options: Any) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+
+        def reply(request: Request) -> Any:
+            found.append(next(iter(request.options.values()), ()))
+            return call(request.tools[-1].name) if not request.tools[-1].parameters["properties"] else "stay"
+
+        kind(llm=ScriptedLLM(reply), rng=1, **options).step()
+        return found[:8]
+
+    own, drawn = first(option_order="own"), first()
+    reverse = first(design=AgentDesign(presentation=Presentation(option_order="reversed")))
+    assert own != drawn != reverse
+    assert [one[::-1] for one in drawn] == reverse
+    assert list(map(sorted, own)) == list(map(sorted, drawn))
+
+
 def test_a_folder_of_rewordings_replaces_the_instructions_that_it_holds(tmp_path: Path) -> None:
     (tmp_path / reworded_name("Be kind.")).write_text("Kindness, please.\n", encoding="utf-8")
     system, _ = system_and_user(read(wording=str(tmp_path))[0])
@@ -248,6 +292,7 @@ def test_rule_twins_do_the_same_whatever_the_presentation() -> None:
     changes: list[dict[str, Any]] = [
         {},
         {"option_order": "reversed", "tool_order": "reversed"},
+        {"option_order": "drawn", "tool_order": "drawn", "list_order": "drawn"},
         {"persona_form": "table", "observation_form": "json"},
         {"names": "exchanged"},
         {"sample": 3},

@@ -58,7 +58,7 @@ def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)]
         name: AgentDesign(persona=PERSONA, presentation=Presentation(persona_form=form)) for name, form in FORMS.items()
     }
     designs[PLACEBO] = replace(designs["plain"], persona=f"{PERSONA} {NEUTRAL[0]}")
-    fixed = {"guests": 2, "regulars": False, **setup.parameters, "rounds": rounds}
+    fixed = {"guests": 2, "regulars": False, "people": "alike", **setup.parameters, "rounds": rounds}
     with closing(setup.experiment()) as runs:
         table = runs.sweep("persona_form", DilemmaModel, fixed=fixed, designs=designs).table
         shares = {

@@ -336,9 +336,10 @@ def test_a_persona_is_split_into_sentences_without_losing_a_sign() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("order", ["reversed", "drawn"])
 @pytest.mark.parametrize("field", ["option_order", "tool_order"])
-def test_options_and_actions_in_another_order_are_the_same(name: str, field: str) -> None:
-    presentation = Presentation.model_validate({field: "reversed"})
+def test_options_and_actions_in_another_order_are_the_same(name: str, field: str, order: str) -> None:
+    presentation = Presentation.model_validate({field: order})
     for request in own_requests(name):
         other = presented(request, presentation)
         assert sorted(tool.name for tool in request.tools) == sorted(tool.name for tool in other.tools)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from mesa_llm import (
     ActionResult,
+    Label,
     LazyObservation,
     LLMModel,
     LLMOptions,
@@ -24,7 +25,8 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.model.measures import gini
-from mesa_llm_models.classics.boltzmann_wealth.text import KEPT, NOBODY_MET, gift_text, observation_text
+from mesa_llm_models.classics.boltzmann_wealth.text import KEPT, NOBODY_MET, TRAITS, Met, gift_text, observation_text
+from mesa_llm_models.classics.people import People, configs_of, known_as
 
 
 class WealthScenario(LLMScenario):
@@ -38,6 +40,9 @@ class WealthScenario(LLMScenario):
 
     coins: Annotated[int, Field(ge=1), Slider(1, 20)] = 1
     """Number of coins that each person starts with."""
+
+    people: Annotated[People, Label("Persons")] = "drawn"
+    """Whether agents are people with names and traits, drawn with the seed, or all alike."""
 
     memory: str = "window:4"
     """Memory of the people."""
@@ -74,13 +79,21 @@ class Walker(Mind, CellAgent):
         self.met = self.random.choice(others) if others else None
 
     def observe(self) -> Observation:
-        """Return its coins, and those of the person it has met."""
+        """Return its coins, and those of the person it has met and of the others there."""
         met = self.met
         if met is None:
-            text = partial(observation_text, self.wealth, None, 0)
+            text = partial(observation_text, self.wealth, None)
             return LazyObservation(text, facts={"coins": self.wealth, "meets": False})
-        facts = {"coins": self.wealth, "meets": True, "their_coins": met.wealth}
-        return LazyObservation(partial(observation_text, self.wealth, met.unique_id, met.wealth), facts=facts)
+        others = [other.wealth for other in self.cell.agents if other is not self and other is not met]
+        facts = {
+            "coins": self.wealth,
+            "meets": True,
+            "their_coins": met.wealth,
+            "n_others": len(others),
+            "others_coins": sum(others),
+        }
+        text = partial(observation_text, self.wealth, Met(known_as(met), met.wealth, len(others), sum(others)))
+        return LazyObservation(text, facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Give whenever there is a coin, and somebody."""
@@ -103,7 +116,7 @@ class Walker(Mind, CellAgent):
         self.wealth -= 1
         self.met.wealth += 1
         self.model.n_gifts += 1
-        text = gift_text(self.met.unique_id, self.wealth)
+        text = gift_text(known_as(self.met), self.wealth)
         return ActionResult(text, to=self.met.unique_id, wealth=self.wealth)
 
 
@@ -123,7 +136,8 @@ class WealthModel(LLMModel):
         fields = self.scenario
         self.grid = OrthogonalMooreGrid((fields.size, fields.size), random=self.random)
         cells = self.random.choices(list(self.grid.all_cells), k=fields.n_agents)
-        Walker.create_agents(self, fields.n_agents, cells, memory=fields.memory)
+        configs = configs_of(self, TRAITS, fields.n_agents)
+        Walker.create_agents(self, fields.n_agents, cells, memory=fields.memory, config=configs)
         self.n_gifts = 0
         self.datacollector = DataCollector({name: name for name in ("gini", "n_gifts")}, {"wealth": "wealth"})
         self.datacollector.collect(self)

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from mesa_llm import (
     ActionResult,
+    Label,
     LazyObservation,
     LLMModel,
     LLMOptions,
@@ -25,7 +26,15 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.engine.activation import everyone
-from mesa_llm_models.classics.culture.text import KEPT, NOT_DIFFERENT, habit_name, observation_text, taken_text
+from mesa_llm_models.classics.culture.text import (
+    KEPT,
+    NOT_DIFFERENT,
+    TRAITS,
+    habit_name,
+    observation_text,
+    taken_text,
+)
+from mesa_llm_models.classics.people import OptionOrder, People, configs_of, known_as
 
 
 class CultureScenario(LLMScenario):
@@ -46,6 +55,12 @@ class CultureScenario(LLMScenario):
     """As many meetings in a step as there are villagers, of villagers drawn one after another (Axelrod); or everybody
     meets a neighbour, and all decide at once."""
 
+    people: Annotated[People, Label("Villagers")] = "drawn"
+    """Whether villagers are people with names and traits, drawn with the seed, or all alike."""
+
+    option_order: OptionOrder = "drawn"
+    """Whether the order of the habits in the prompt is drawn for each meeting, or always the same."""
+
     memory: str = "none"
     """Memory of the villagers."""
 
@@ -57,6 +72,7 @@ class Villager(Mind, FixedAgent):
         cell: Its house.
         habits: Its trait for each feature, from 0.
         met: The habits of the neighbour it meets, as they are when they meet.
+        met_name: How others speak of that neighbour.
     """
 
     cell: Any
@@ -67,6 +83,7 @@ class Villager(Mind, FixedAgent):
         self.cell = cell
         self.habits = [self.random.randrange(model.scenario.traits) for _ in range(model.scenario.features)]
         self.met = tuple(self.habits)
+        self.met_name = ""
 
     @property
     def neighbours(self) -> list[Villager]:
@@ -75,7 +92,8 @@ class Villager(Mind, FixedAgent):
 
     def meet(self) -> None:
         """Meet a neighbour, who is drawn."""
-        self.met = tuple(self.random.choice(self.neighbours).habits)
+        neighbour = self.random.choice(self.neighbours)
+        self.met, self.met_name = tuple(neighbour.habits), known_as(neighbour)
 
     @property
     def differences(self) -> dict[str, int]:
@@ -87,8 +105,9 @@ class Villager(Mind, FixedAgent):
         """Return its habits and those of the neighbour it meets."""
         names = tuple(self.differences)
         facts = {"n_shared": len(self.habits) - len(names), "n_different": len(names)}
-        text = partial(observation_text, tuple(self.habits), self.met)
-        return LazyObservation(text, facts=facts, options={"habit": names} if names else {})
+        text = partial(observation_text, tuple(self.habits), self.met, self.met_name)
+        options = {"habit": names} if names else {}
+        return LazyObservation(text, facts=facts, options=options, option_order=self.model.scenario.option_order)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Take over a habit, which is drawn, with a probability equal to the share of habits in common."""
@@ -113,7 +132,9 @@ class Villager(Mind, FixedAgent):
             raise ToolError(NOT_DIFFERENT)
         self.habits[feature] = self.met[feature]
         self.model.n_taken += 1
-        return ActionResult(taken_text(feature, self.met[feature]), feature=feature, trait=self.met[feature])
+        return ActionResult(
+            taken_text(feature, self.met[feature], self.met_name), feature=feature, trait=self.met[feature]
+        )
 
     @action
     def keep(self) -> str:
@@ -142,7 +163,8 @@ class CultureModel(LLMModel):
         super().__init__(scenario, **options)
         fields = self.scenario
         self.grid = OrthogonalVonNeumannGrid((fields.size, fields.size), torus=False, capacity=1, random=self.random)
-        Villager.create_agents(self, fields.size**2, list(self.grid.all_cells), memory=fields.memory)
+        n, cells = fields.size**2, list(self.grid.all_cells)
+        Villager.create_agents(self, n, cells, memory=fields.memory, config=configs_of(self, TRAITS, n))
         self.villagers: list[Villager] = list(self.agents)
         self.pairs = [
             (one, other) for one in self.villagers for other in one.neighbours if one.unique_id < other.unique_id

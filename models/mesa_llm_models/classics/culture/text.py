@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mesa_llm.text import noun_for
+from mesa_llm_models.classics.people import Traits
+
 HABITS: Mapping[str, tuple[str, ...]] = {
     "breakfast": ("porridge", "toast", "eggs", "cheese", "fruit", "soup", "rice", "pancakes", "yoghurt", "fish"),
     "music": ("fiddle", "flute", "drums", "accordion", "choir", "harp", "guitar", "bagpipes", "piano", "trumpet"),
@@ -12,6 +15,20 @@ HABITS: Mapping[str, tuple[str, ...]] = {
     "drink": ("tea", "coffee", "cider", "beer", "milk", "wine", "cocoa", "water", "mead", "juice"),
 }
 """Name of a feature → its traits."""
+
+TRAITS: Traits = {
+    "ways": {
+        "fond": "You are fond of your ways.",
+        "curious": "You like to try new things.",
+        "sociable": "You like to have things in common with the people around you.",
+    },
+    "origin": {
+        "native": "You were born in this village.",
+        "newcomer": "You came to this village a year ago.",
+        "returned": "You have come back to this village after years away.",
+    },
+}
+"""What matters to villagers when they decide whether to take over a habit."""
 
 KEPT = "You kept your habits."
 """What came of keeping."""
@@ -40,21 +57,29 @@ def trait_name(feature: int, trait: int) -> str:
     return names[trait] if trait < len(names) else f"kind {trait + 1}"
 
 
-def observation_text(own: Sequence[int], theirs: Sequence[int]) -> str:
+def observation_text(own: Sequence[int], theirs: Sequence[int], name: str) -> str:
     """Write what a villager sees: its own habits beside those of a neighbour.
 
     Args:
         own: Its traits, one a feature.
         theirs: The neighbour's.
+        name: How others speak of the neighbour.
     """
-    lines = [f"You meet a neighbour. You share {sum(map(int.__eq__, own, theirs))} of {len(own)} habits."]
+    n_shared = sum(map(int.__eq__, own, theirs))
+    lines = [f"You meet {name}, who lives next door. {_shared_text(n_shared, len(own))}"]
     for feature, (one, other) in enumerate(zip(own, theirs, strict=True)):
-        name, mine = habit_name(feature), trait_name(feature, one)
+        habit, mine = habit_name(feature), trait_name(feature, one)
         both = f"{mine} for both of you" if one == other else f"yours is {mine}, theirs is {trait_name(feature, other)}"
-        lines.append(f"- {name}: {both}")
+        lines.append(f"- {habit}: {both}")
     return "\n".join(lines)
 
 
-def taken_text(feature: int, trait: int) -> str:
-    """Report what was taken over."""
-    return f"Your {habit_name(feature)} is now {trait_name(feature, trait)}."
+def _shared_text(n_shared: int, n: int) -> str:
+    if n_shared == n:
+        return "You have the same habits, so there is none that you could take over:"
+    return f"Of your {n} {noun_for(n, 'habit')}, {n_shared or 'none'} {'are' if n_shared > 1 else 'is'} the same:"
+
+
+def taken_text(feature: int, trait: int, name: str) -> str:
+    """Report what was taken over, and from whom."""
+    return f"You took over a habit of {name}: your {habit_name(feature)} is now {trait_name(feature, trait)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from operator import mul
@@ -13,6 +14,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import (
+    Label,
     LazyObservation,
     LLMAgent,
     LLMModel,
@@ -24,7 +26,8 @@ from mesa_llm import (
     ToolCall,
     action,
 )
-from mesa_llm_models.classics.el_farol.text import STAYED, WENT, observation_text
+from mesa_llm_models.classics.el_farol.text import STAYED, TRAITS, WENT, Past, observation_text
+from mesa_llm_models.classics.people import People, configs_of
 
 Kind = Literal["same as", "mirror of", "mean of", "trend of"]
 """How a predictor looks back."""
@@ -54,6 +57,9 @@ class FarolScenario(LLMScenario):
 
     fading: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.9
     """Weight of the past in the error of a predictor of Arthur's kinds; the latest week has the rest."""
+
+    people: Annotated[People, Label("Persons")] = "drawn"
+    """Whether agents are people with names and traits, drawn with the seed, or all alike."""
 
     memory: str = "none"
     """Memory of the people, besides the past weeks, which they read in any case."""
@@ -140,6 +146,7 @@ class Patron(LLMAgent):
         errors: Predictor → its error so far, in people: of Arthur's kinds, a mean in which recent weeks weigh more; of
             a linear strategy, the sum over the last `weeks` weeks.
         went: Whether it went last week; None: before the first step.
+        evenings: Whether it went in each of the last weeks, oldest first.
         is_out: Whether it goes in this step.
     """
 
@@ -156,6 +163,7 @@ class Patron(LLMAgent):
             k = min(fields.predictors, len(model.predictors))
             self.errors = dict.fromkeys(self.random.sample(model.predictors, k), 0.0)
         self.went: bool | None = None
+        self.evenings: deque[bool] = deque(maxlen=fields.weeks)
         self.is_out = False
 
     @property
@@ -170,8 +178,9 @@ class Patron(LLMAgent):
         """Return the attendances of the past weeks."""
         model = self.model
         past = tuple(model.attendances[-model.scenario.weeks :])
+        seen = Past(past, model.crowded, model.scenario.n_agents, tuple(self.evenings))
         facts = {"last": past[-1], "mean": fmean(past), "crowded": model.crowded, "forecast": self.forecast}
-        return LazyObservation(partial(observation_text, past, model.crowded, self.went), facts=facts)
+        return LazyObservation(partial(observation_text, seen), facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go if the best predictor expects that the bar is not crowded."""
@@ -193,6 +202,7 @@ class Patron(LLMAgent):
         for predictor in self.errors:
             self.errors[predictor] = self._error_of(predictor)
         self.went = self.is_out
+        self.evenings.append(self.is_out)
 
     def _error_of(self, predictor: Predictor | LinearStrategy) -> float:
         model, fields = self.model, self.model.scenario
@@ -225,7 +235,8 @@ class FarolModel(LLMModel):
         self.n_drawn = fields.weeks * (2 if fields.pool == "linear" else 1)
         self.attendances = [self.random.randint(0, fields.n_agents) for _ in range(self.n_drawn)]
         self._expect()
-        Patron.create_agents(self, fields.n_agents, memory=fields.memory)
+        configs = configs_of(self, TRAITS, fields.n_agents)
+        Patron.create_agents(self, fields.n_agents, memory=fields.memory, config=configs)
         self.datacollector = DataCollector({name: name for name in ("attendance", "variance", "satisfied")})
         self.datacollector.collect(self)
 

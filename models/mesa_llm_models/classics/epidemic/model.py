@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal, Unpack
 
 import networkx as nx
@@ -9,8 +10,21 @@ from mesa.datacollection import DataCollector
 from mesa.discrete_space import FixedAgent, Network
 from pydantic import Field
 
-from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, Structure, ToolCall, action
-from mesa_llm_models.classics.epidemic.text import STAYED_HOME, WENT_OUT, observation_text
+from mesa_llm import (
+    Label,
+    LazyObservation,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Mind,
+    Observation,
+    Slider,
+    Structure,
+    ToolCall,
+    action,
+)
+from mesa_llm_models.classics.epidemic.text import STAYED_HOME, TRAITS, WENT_OUT, Condition, observation_text
+from mesa_llm_models.classics.people import People, configs_of
 
 Health = Literal["susceptible", "infected", "resistant"]
 
@@ -42,6 +56,9 @@ class EpidemicScenario(LLMScenario):
     caution: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.0
     """Probability that the rule twin stays at home while it or one of its contacts is ill."""
 
+    people: Annotated[People, Label("Persons")] = "drawn"
+    """Whether agents are people with names and traits, drawn with the seed, or all alike."""
+
     memory: str = "window:4"
     """Memory of the people."""
 
@@ -54,6 +71,8 @@ class Person(Mind, FixedAgent):
         health: Whether it can catch the virus, has it, or is resistant.
         is_out: Whether it goes out in this step.
         n_out: Number of steps in which it went out.
+        n_steps_ill: Number of steps since it caught the virus, if it is ill.
+        has_been_ill: Whether it has had the virus and recovered.
     """
 
     cell: Any
@@ -70,7 +89,8 @@ class Person(Mind, FixedAgent):
         self.cell = cell
         self.health: Health = "susceptible"
         self.is_out = True
-        self.n_out = 0
+        self.n_out = self.n_steps_ill = 0
+        self.has_been_ill = False
 
     @property
     def contacts(self) -> list[Person]:
@@ -78,11 +98,13 @@ class Person(Mind, FixedAgent):
         return list(self.cell.neighborhood.agents)
 
     def observe(self) -> Observation:
-        """Return its health, and the number of its contacts who are ill."""
+        """Return its health, the number of its contacts who are ill, and what going out risks."""
         contacts = self.contacts
         n_ill = sum(other.health == "infected" for other in contacts)
-        facts = {"health": self.health, "n_contacts": len(contacts), "n_ill": n_ill}
-        return Observation(observation_text(self.health, len(contacts), n_ill), facts=facts)
+        spread = self.model.scenario.spread
+        seen = Condition(self.health, self.n_steps_ill, self.has_been_ill, len(contacts), n_ill, spread)
+        facts = {"health": self.health, "n_contacts": len(contacts), "n_ill": n_ill, "risk": seen.risk}
+        return LazyObservation(partial(observation_text, seen), facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go out, or stay at home with probability `caution` while the virus is near."""
@@ -109,7 +131,7 @@ class Person(Mind, FixedAgent):
             return
         for other in self.contacts:
             if other.is_out and other.health == "susceptible" and self.random.random() < self.model.scenario.spread:
-                other.health = "infected"
+                other.health, other.n_steps_ill = "infected", 0
 
     def be_treated(self) -> None:
         """Recover by chance, if it is ill; it may then become resistant."""
@@ -118,6 +140,7 @@ class Person(Mind, FixedAgent):
             return
         if self.random.random() < fields.recovery:
             self.health = "resistant" if self.random.random() < fields.resistance else "susceptible"
+            self.has_been_ill = True
 
 
 class EpidemicModel(LLMModel):
@@ -137,7 +160,8 @@ class EpidemicModel(LLMModel):
         n, p = fields.n_agents, min(1.0, fields.ties / fields.n_agents)
         graph = nx.gnp_random_graph(n, p, seed=self.random.getrandbits(32))
         self.grid = Network(graph, capacity=1, random=self.random, layout=nx.circular_layout(graph))
-        Person.create_agents(self, n, list(self.grid.all_cells), memory=fields.memory)
+        configs = configs_of(self, TRAITS, n)
+        Person.create_agents(self, n, list(self.grid.all_cells), memory=fields.memory, config=configs)
         for person in self.random.sample(list(self.agents), min(fields.n_infected, n)):
             person.health = "infected"
         self.datacollector = DataCollector({name: name for name in ("infected", "susceptible", "resistant", "out")})
@@ -148,6 +172,8 @@ class EpidemicModel(LLMModel):
         for person in self.agents.shuffle():
             person.infect()
             person.be_treated()
+        for person in self.agents:
+            person.n_steps_ill += person.health == "infected"
         self.running = self.infected > 0
 
     def share(self, health: Health) -> float:

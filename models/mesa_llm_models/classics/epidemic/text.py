@@ -2,18 +2,113 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from mesa_llm.text import counted
+from mesa_llm_models.classics.people import Traits, percent
+
 WENT_OUT, STAYED_HOME = "You went out.", "You stayed at home."
 """What came of the two actions."""
 
-HEALTH = {
-    "susceptible": "You are well, but you can catch the virus.",
-    "infected": "You are ill, and can pass the virus on.",
-    "resistant": "You have had the virus, and cannot catch it again.",
+TRAITS: Traits = {
+    "caution": {
+        "careful": "You would rather be careful than sorry.",
+        "carefree": "You do not worry much about your health.",
+        "considerate": "You would hate to make anybody else ill.",
+    },
+    "outside": {
+        "nothing": "There is little outside that you could not put off.",
+        "duty": "You have things to see to outside that will hardly wait.",
+        "friends": "Your friends count on seeing you.",
+    },
+    "home": {
+        "alone": "You live alone.",
+        "frail": "You live with somebody who is old and frail.",
+        "children": "You live with small children.",
+    },
 }
-"""Health → text for the person."""
+"""What matters to people when they decide whether to go out."""
 
 
-def observation_text(health: str, n_contacts: int, n_ill: int) -> str:
-    """Write what a person sees: its own health, and how many of its contacts are ill."""
-    are = "is" if n_ill == 1 else "are"
-    return f"{HEALTH[health]} Of the {n_contacts} people you meet when you go out, {n_ill} {are} ill."
+class Condition(NamedTuple):
+    """What a person knows of itself and of those whom it meets."""
+
+    health: str
+    """`susceptible`, `infected` or `resistant`."""
+
+    n_steps_ill: int
+    """Number of steps since it caught the virus, if it is ill."""
+
+    has_been_ill: bool
+    """Whether it has had the virus and recovered."""
+
+    n_contacts: int
+    """Number of people it has ties to."""
+
+    n_ill: int
+    """Number of those who are ill."""
+
+    spread: float
+    """Probability that the virus passes along a tie in a step."""
+
+    @property
+    def risk(self) -> float:
+        """Probability that it catches the virus from those who are ill, if all are out."""
+        return 1 - (1 - self.spread) ** self.n_ill if self.health == "susceptible" else 0.0
+
+
+def observation_text(seen: Condition) -> str:
+    """Write what a person sees: its own health, the health of those whom it meets, and what going out risks.
+
+    Args:
+        seen: What it knows.
+    """
+    return " ".join(filter(None, (_health_text(seen), _contacts_text(seen), _risk_text(seen))))
+
+
+def _health_text(seen: Condition) -> str:
+    if seen.health == "infected":
+        since = f"been ill for {counted(seen.n_steps_ill, 'step')}" if seen.n_steps_ill else "just fallen ill"
+        return f"You have {since}, and can pass the virus on."
+    if seen.health == "resistant":
+        return "You have had the virus and recovered. You are immune: you cannot catch it again, nor pass it on."
+    before = "have had the virus and recovered, but can catch it again" if seen.has_been_ill else "can catch the virus"
+    return f"You are well. You {before}."
+
+
+def _contacts_text(seen: Condition) -> str:
+    n, n_ill = seen.n_contacts, seen.n_ill
+    if not n:
+        return "You have nobody to meet, whether you go out or not."
+    if n == 1:
+        return (
+            f"There is one person whom you meet when both of you are out, and who is {'ill' if n_ill else 'not ill'}."
+        )
+    ill = "none of them is ill" if not n_ill else "all of them are ill" if n_ill == n else _some(n_ill)
+    return f"There are {n} people whom you meet when you and they are out: {ill}."
+
+
+def _some(n_ill: int) -> str:
+    return "1 of them is ill" if n_ill == 1 else f"{n_ill} of them are ill"
+
+
+def _risk_text(seen: Condition) -> str:
+    """Say what a person risks, for itself and for others, if it goes out."""
+    n_well = seen.n_contacts - seen.n_ill
+    if seen.health == "resistant" or not seen.n_contacts:
+        return ""
+    if seen.health == "infected":
+        if not n_well:
+            return "So nobody whom you meet can catch it from you."
+        who = "that person" if n_well == 1 else f"each of the {n_well} who are not ill"
+        return (
+            f"If you go out, {who} catches it from you with a chance of {percent(seen.spread)}, "
+            "unless they are at home or immune."
+        )
+    if not seen.n_ill:
+        return "So as far as you know, you would catch nothing from them."
+    they = "that person goes" if seen.n_ill == 1 else "they go"
+    return (
+        f"If you go out and {they} out too, you catch the virus with a chance of {percent(seen.risk)}; "
+        "at home you cannot catch it."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Annotated, Any, Literal, Unpack
@@ -11,6 +12,8 @@ from pydantic import Field
 
 from mesa_llm import (
     ActionResult,
+    Label,
+    LazyObservation,
     LLMAgent,
     LLMModel,
     LLMOptions,
@@ -21,7 +24,8 @@ from mesa_llm import (
     ToolCall,
     action,
 )
-from mesa_llm_models.classics.opinion.text import KEPT, TOPIC, changed_text, observation_text
+from mesa_llm_models.classics.opinion.text import KEPT, TOPIC, TRAITS, Meeting, changed_text, observation_text
+from mesa_llm_models.classics.people import People, configs_of, known_as
 
 CLUSTER_SHARE = 0.05
 """Minimum share of all people for a group of similar opinions to be a cluster."""
@@ -50,6 +54,9 @@ class OpinionScenario(LLMScenario):
     topic: str = TOPIC
     """Topic of the opinions: 0 means nothing, 100 everything."""
 
+    people: Annotated[People, Label("Persons")] = "drawn"
+    """Whether agents are people with names and traits, drawn with the seed, or all alike."""
+
     memory: str = "window:4"
     """Memory of the people."""
 
@@ -60,6 +67,7 @@ class Citizen(LLMAgent):
     Attributes:
         opinion: From 0 to 1.
         opposite: The opinion it meets in this step; None: it meets nobody.
+        met: Whose opinion that is, as others speak of them; empty: it is the mean of similar opinions.
     """
 
     def __init__(self, model: OpinionModel, opinion: float, **components: Any) -> None:
@@ -73,14 +81,30 @@ class Citizen(LLMAgent):
         super().__init__(model, **components)
         self.opinion = opinion
         self.opposite: float | None = None
+        self.met = ""
 
     def observe(self) -> Observation:
         """Return its opinion, and the one it meets."""
-        is_pair = self.model.scenario.meetings == "pairs"
         facts = {"opinion": self.opinion}
-        if self.opposite is not None:
-            facts |= {"opposite": self.opposite, "distance": abs(self.opposite - self.opinion)}
-        return Observation(observation_text(self.opinion, self.opposite, is_pair=is_pair), facts=facts)
+        met = self.meeting()
+        if met is not None:
+            facts |= {"opposite": met.opinion, "distance": abs(met.opinion - self.opinion)}
+        return LazyObservation(partial(observation_text, self.opinion, met), facts=facts)
+
+    def meeting(self) -> Meeting | None:
+        """Return the opinion it meets, as it reads it; None if it meets nobody."""
+        if self.opposite is None:
+            return None
+        fields, outcome = self.model.scenario, self.compromised(self.opposite)
+        if fields.meetings == "pairs":
+            return Meeting(self.opposite, self.met, outcome=outcome)
+        n_people = self.model.n_near(self.opinion)
+        return Meeting(self.opposite, "", n_people, fields.epsilon, outcome)
+
+    def compromised(self, opposite: float) -> float:
+        """Return its opinion after a compromise with another one."""
+        fields = self.model.scenario
+        return self.opinion + (fields.mu if fields.meetings == "pairs" else 1) * (opposite - self.opinion)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Compromise within the bound of confidence."""
@@ -94,11 +118,10 @@ class Citizen(LLMAgent):
     @action(when="can_compromise")
     def compromise(self) -> ActionResult:
         """Move your opinion towards the other one."""
-        fields = self.model.scenario
         if self.opposite is not None:
-            self.opinion += (fields.mu if fields.meetings == "pairs" else 1) * (self.opposite - self.opinion)
+            self.opinion = self.compromised(self.opposite)
         self.model.n_compromises += 1
-        return ActionResult(changed_text(self.opinion), opinion=self.opinion)
+        return ActionResult(changed_text(self.opinion, self.met), opinion=self.opinion)
 
     @action
     def keep(self) -> str:
@@ -121,7 +144,8 @@ class OpinionModel(LLMModel):
         super().__init__(scenario, **options)
         fields = self.scenario
         opinions = [self.random.random() for _ in range(fields.n_agents)]
-        Citizen.create_agents(self, fields.n_agents, opinions, memory=fields.memory)
+        configs = configs_of(self, TRAITS, fields.n_agents)
+        Citizen.create_agents(self, fields.n_agents, opinions, memory=fields.memory, config=configs)
         self.n_compromises = 0
         names = ("clusters", "spread", "n_compromises")
         self.datacollector = DataCollector({name: name for name in names}, {"opinion": "opinion"})
@@ -137,13 +161,18 @@ class OpinionModel(LLMModel):
         citizens = list(self.agents)
         self.random.shuffle(citizens)
         for citizen in citizens:
-            citizen.opposite = None
+            citizen.opposite, citizen.met = None, ""
         for one, other in zip(citizens[::2], citizens[1::2], strict=False):
             one.opposite, other.opposite = other.opinion, one.opinion
+            one.met, other.met = known_as(other), known_as(one)
 
     def mean_near(self, opinion: float) -> float:
         """Return the mean of all opinions within the bound of confidence around one."""
         return fmean(other.opinion for other in self.agents if abs(other.opinion - opinion) <= self.scenario.epsilon)
+
+    def n_near(self, opinion: float) -> int:
+        """Return the number of opinions within the bound of confidence around one."""
+        return sum(abs(other.opinion - opinion) <= self.scenario.epsilon for other in self.agents)
 
     @property
     def groups(self) -> list[list[float]]:

@@ -23,8 +23,9 @@ from mesa_llm import (
     Structure,
     Turn,
 )
+from mesa_llm_models.classics.people import People, configs_of, known_as
 from mesa_llm_models.classics.prisoners_dilemma.game import STRATEGIES, Made, Move, points
-from mesa_llm_models.classics.prisoners_dilemma.text import move_text, observation_text
+from mesa_llm_models.classics.prisoners_dilemma.text import TRAITS, Games, move_text, observation_text
 
 StrategyName = Literal[
     "always_cooperate",
@@ -64,6 +65,9 @@ class DilemmaScenario(LLMScenario):
 
     announces_end: bool = False
     """Whether language models read how many rounds there will be."""
+
+    people: Annotated[People, Label("Guests as people")] = "drawn"
+    """Whether guests are people with names and traits, drawn with the seed, or all alike."""
 
     memory: str = "none"
     """Memory of the guests, besides the history of each pair, which they read in any case."""
@@ -131,11 +135,11 @@ class Guest(DilemmaPlayer, LLMAgent):
 
     def facing(self, opponent: DilemmaPlayer) -> Observation:
         """Return the history with an opponent, with the question for a move."""
+        fields = self.model.scenario
         own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
-        first = max(0, len(own) - MAX_SHOWN)
-        shown = tuple(zip(range(first + 1, len(own) + 1), own[first:], other[first:], strict=True))
+        last_round = fields.rounds if fields.announces_end else None
         return LazyObservation(
-            partial(observation_text, opponent.unique_id, shown, len(own) + 1),
+            partial(observation_text, Games(self._known(opponent), tuple(own), tuple(other), last_round, MAX_SHOWN)),
             answer=Move,
             facts={"opponent": opponent, "round": len(own) + 1, **_summary("own", own), **_summary("their", other)},
             label=f"{AGAINST}{opponent.unique_id}",
@@ -149,7 +153,12 @@ class Guest(DilemmaPlayer, LLMAgent):
         """Make a move."""
         opponent_id = int(label.removeprefix(AGAINST))
         self.make(answer, opponent_id)
-        return move_text(answer, opponent_id)
+        return move_text(answer, self._known(self.model.players[opponent_id]))
+
+    def _known(self, opponent: DilemmaPlayer) -> str:
+        """Return how this player speaks of another one: by name, or by number."""
+        is_person = isinstance(opponent, Guest) and self.model.scenario.people == "drawn"
+        return known_as(opponent) if is_person else f"player {opponent.unique_id}"
 
 
 def _summary(whose: str, moves: list[Made]) -> dict[str, Any]:
@@ -175,8 +184,10 @@ class DilemmaModel(LLMModel):
         fields = self.scenario
         for name in STRATEGIES if fields.regulars else ():
             Regular(self, name=name, strategy=name)
-        for name in (f"guest {index}" for index in range(1, fields.guests + 1)):
-            Guest(self, name=name, strategy=fields.twin, config=AgentConfig(name=name), memory=fields.memory)
+        for index, config in enumerate(configs_of(self, TRAITS, fields.guests), start=1):
+            name = f"guest {index}"
+            config = config or AgentConfig(name=name)
+            Guest(self, name=name, strategy=fields.twin, config=config, memory=fields.memory)
         self.players: dict[int, DilemmaPlayer] = {player.unique_id: player for player in self.agents}
         self.pending: dict[tuple[int, int], Made] = {}
         self.activation = DilemmaModel.pairings

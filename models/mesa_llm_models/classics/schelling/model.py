@@ -12,6 +12,7 @@ from pydantic import Field
 
 from mesa_llm import (
     ActionResult,
+    Label,
     LazyObservation,
     LLMModel,
     LLMOptions,
@@ -24,7 +25,8 @@ from mesa_llm import (
     ToolError,
     action,
 )
-from mesa_llm_models.classics.schelling.text import MOVED, NO_HOME, STAYED, observation_text
+from mesa_llm_models.classics.people import People, configs_of
+from mesa_llm_models.classics.schelling.text import MOVED, NO_HOME, STAYED, TRAITS, Neighbourhood, observation_text
 
 COLOURS = ("orange", "blue")
 """Names of the majority and of the minority."""
@@ -52,6 +54,9 @@ class SchellingScenario(LLMScenario):
 
     states_wish: bool = True
     """Whether the prompt states the share from which on residents are content; else that is left to them."""
+
+    people: Annotated[People, Label("Residents")] = "drawn"
+    """Whether residents are people with names and traits, drawn with the seed, or all alike."""
 
     memory: str = "window:4"
     """Memory of the residents."""
@@ -97,13 +102,23 @@ class Resident(Mind, CellAgent):
         return self.likeness >= self.model.scenario.homophily
 
     def observe(self) -> Observation:
-        """Return the neighbours by colour."""
+        """Return the neighbours by colour, and whether they make it content."""
+        fields = self.model.scenario
         colours = [other.colour for other in self.neighbours]
         n_alike = colours.count(self.colour)
-        n_others = len(colours) - n_alike
         likeness = n_alike / len(colours) if colours else 0.0
-        facts = {"colour": self.colour, "n_alike": n_alike, "n_others": n_others, "likeness": likeness}
-        return LazyObservation(partial(observation_text, self.colour, n_alike, n_others, likeness), facts=facts)
+        wish = fields.homophily if fields.states_wish else None
+        n_empty = fields.size**2 - len(self.model.agents)
+        facts = {
+            "colour": self.colour,
+            "n_alike": n_alike,
+            "n_others": len(colours) - n_alike,
+            "likeness": likeness,
+            "n_empty": n_empty,
+            **({} if wish is None else {"content": likeness >= wish}),
+        }
+        text = partial(observation_text, Neighbourhood(self.colour, n_alike, len(colours) - n_alike, n_empty), wish)
+        return LazyObservation(text, facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Move if unhappy."""
@@ -146,10 +161,13 @@ class SchellingModel(LLMModel):
         super().__init__(scenario, **options)
         fields = self.scenario
         self.grid = OrthogonalMooreGrid((fields.size, fields.size), capacity=1, random=self.random)
-        for cell in self.grid.all_cells:
-            if self.random.random() < fields.density:
-                colour = COLOURS[self.random.random() < fields.minority]
-                Resident(self, cell, colour, memory=fields.memory)
+        homes = [
+            (cell, COLOURS[self.random.random() < fields.minority])
+            for cell in self.grid.all_cells
+            if self.random.random() < fields.density
+        ]
+        for (cell, colour), config in zip(homes, configs_of(self, TRAITS, len(homes)), strict=True):
+            Resident(self, cell, colour, memory=fields.memory, config=config)
         self.n_moves = 0
         self.datacollector = DataCollector({name: name for name in ("likeness", "happy", "n_moves")})
         self.datacollector.collect(self)

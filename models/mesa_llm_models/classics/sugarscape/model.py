@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -14,6 +15,8 @@ from mesa_llm import (
     ActionResult,
     Decision,
     Failure,
+    Label,
+    LazyObservation,
     LLMModel,
     LLMOptions,
     LLMScenario,
@@ -29,7 +32,17 @@ from mesa_llm import (
 from mesa_llm.model.measures import gini
 from mesa_llm.space import PlaceName
 from mesa_llm.space.text import place_label
-from mesa_llm_models.classics.sugarscape.text import STAYED, move_text, observation_text, taken_text
+from mesa_llm_models.classics.people import OptionOrder, People, configs_of
+from mesa_llm_models.classics.sugarscape.text import (
+    STAYED,
+    TRAITS,
+    Stock,
+    move_text,
+    observation_text,
+    place_of,
+    places_of,
+    taken_text,
+)
 
 RICHEST = 4
 """Sugar, or spice, in a cell on a peak."""
@@ -55,6 +68,12 @@ class SugarScenario(LLMScenario):
 
     trades: bool = True
     """Whether neighbours trade with each other."""
+
+    people: Annotated[People, Label("Persons")] = "drawn"
+    """Whether agents are people with names and traits, drawn with the seed, or all alike."""
+
+    option_order: OptionOrder = "drawn"
+    """Whether the order of the places in the prompt is drawn for each person and step, or always the same."""
 
     memory: str = "window:4"
     """Memory of the traders."""
@@ -110,14 +129,20 @@ class Trader(Mind, CellAgent):
         return {place_label(cell.coordinate): cell for cell in near if cell.is_empty}
 
     def observe(self) -> Observation:
-        """Return its stocks and needs, and the sugar and spice in sight."""
-        places = self.places
-        text = observation_text(self, place_label(self.cell.coordinate), places)
+        """Return its stocks and how long they last, and the sugar and spice in sight."""
+        cells = self.places
+        stocks = Stock("sugar", self.sugar, self.sugar_need), Stock("spice", self.spice, self.spice_need)
+        here, free = place_of(place_label(self.cell.coordinate), self.cell), places_of(cells)
+        n_traders = sum(1 for _ in self.cell.get_neighborhood(radius=self.vision).agents)
         facts = {name: getattr(self, name) for name in ("sugar", "spice", "sugar_need", "spice_need")}
-        in_sight = [
-            {"place": name, "sugar": int(cell.sugar), "spice": int(cell.spice)} for name, cell in places.items()
-        ]
-        return Observation(text, options={"place": tuple(places)}, facts={**facts, "places": in_sight})
+        in_sight = [{"place": one.name, "sugar": one.sugar, "spice": one.spice} for one in free]
+        lasts = {f"{stock.name}_lasts": stock.n_steps for stock in stocks}
+        return LazyObservation(
+            partial(observation_text, stocks, here, free, n_traders),
+            options={"place": tuple(cells)},
+            option_order=self.model.scenario.option_order,
+            facts={**facts, **lasts, "n_traders": n_traders, "places": in_sight},
+        )
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go to the cell with the highest welfare, the nearest among equals, drawn if there are several."""
@@ -204,8 +229,8 @@ class SugarModel(LLMModel):
             for cell in self.grid.all_cells:
                 setattr(cell, name, int(most[cell.coordinate]))
         cells = list(self.grid.all_cells)
-        for _ in range(fields.n_agents):
-            Trader(self, self.random.choice(cells), memory=fields.memory)
+        for config in configs_of(self, TRAITS, fields.n_agents):
+            Trader(self, self.random.choice(cells), memory=fields.memory, config=config)
         self.prices: list[float] = []
         self.datacollector = DataCollector({name: name for name in ("traders", "price", "n_trades", "gini")})
         self.datacollector.collect(self)

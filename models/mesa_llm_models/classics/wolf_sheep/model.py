@@ -15,6 +15,7 @@ from mesa_llm import (
     ByType,
     Decision,
     Failure,
+    Label,
     LazyObservation,
     LLMModel,
     LLMOptions,
@@ -29,7 +30,8 @@ from mesa_llm import (
 )
 from mesa_llm.space import MovesToPlaces
 from mesa_llm.space.text import place_label
-from mesa_llm_models.classics.wolf_sheep.text import STAYED, cell_text, observation_text
+from mesa_llm_models.classics.people import OptionOrder, People, animal_config
+from mesa_llm_models.classics.wolf_sheep.text import STAYED, TEMPERS, Body, Cell, observation_text
 
 MESA_RATES: Mapping[str, float] = MappingProxyType(
     {"sheep_reproduce": 0.04, "wolf_reproduce": 0.05, "sheep_gain": 4.0, "wolf_gain": 20.0, "regrowth": 30}
@@ -69,6 +71,12 @@ class MeadowScenario(LLMScenario):
     regrowth: Annotated[int, Field(ge=1), Slider(1, 50)] = 3
     """Steps until grass that was eaten has grown again."""
 
+    people: Annotated[People, Label("Tempers")] = "drawn"
+    """Whether animals have tempers, drawn with the seed, or are all alike."""
+
+    option_order: OptionOrder = "drawn"
+    """Whether the order of the places in the prompt is drawn for each animal and step, or always the same."""
+
     memory: str = "window:4"
     """Memory of the animals."""
 
@@ -81,6 +89,8 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         energy: Number of steps that it can live without food.
         gain: Energy that it gains from a meal.
         birth_rate: Probability that it has young in a step.
+        since: Step in which it was born; 0: it has been there from the beginning.
+        n_young: Number of its young so far.
     """
 
     cell: Any
@@ -96,9 +106,12 @@ class Animal(MovesToPlaces, Mind, CellAgent):
             energy: Number of steps that it can live without food.
             **components: `config`, `memory`, `llm`, `tools`.
         """
-        super().__init__(model, **components)
+        model.n_animals += 1
+        config = animal_config(model, TEMPERS[type(self).__name__.lower()], model.n_animals)
+        super().__init__(model, **{"config": config, **components})
         self.cell = cell
         self.energy = energy
+        self.since, self.n_young = model.now, 0
 
     @action
     def stay(self) -> str:
@@ -127,6 +140,7 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         elif self.random.random() < self.birth_rate:
             self.energy /= 2
             type(self)(self.model, self.cell, self.energy, memory=self.model.scenario.memory)
+            self.n_young += 1
             self.model.n_births += 1
         return outcomes
 
@@ -140,9 +154,15 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         places = tuple([place_label(cell.coordinate) for cell in cells])
         here = place_label(self.cell.coordinate), self.cell.agents, self.cell.regrowth
         around = [(place, cell.agents, cell.regrowth) for place, cell in zip(places, cells, strict=True)]
-        sight = type(self).__name__.lower(), max(0, int(self.energy)), here, around
-        options = {"place": places}
-        return LazyObservation(partial(_text_of, *sight), options=options, facts=partial(_facts_of, *sight))
+        age = self.model.now - 1 - self.since
+        body = Body(type(self).__name__.lower(), max(0, age), max(0, int(self.energy)), self.gain, self.n_young)
+        sight = body, here, around
+        return LazyObservation(
+            partial(_text_of, *sight),
+            options={"place": places},
+            option_order=self.model.scenario.option_order,
+            facts=partial(_facts_of, *sight),
+        )
 
 
 class Sheep(Animal):
@@ -203,6 +223,7 @@ class MeadowModel(LLMModel):
     Attributes:
         grid: The meadow; `cell.regrowth` is the number of steps until grass has grown there.
         n_births: Number of animals born in the last step.
+        n_animals: Number of animals so far, dead or alive.
     """
 
     scenario_class = MeadowScenario
@@ -213,6 +234,7 @@ class MeadowModel(LLMModel):
         super().__init__(scenario, **options)
         fields = self.scenario
         self.activation = ByType(Sheep, Wolf)
+        self.n_births = self.n_animals = 0
         self.grid: Any = OrthogonalVonNeumannGrid((fields.size, fields.size), torus=True, random=self.random)
         self.grid.create_property_layer("regrowth", default_value=0, dtype=int)
         for cell in self.grid.all_cells:
@@ -224,7 +246,6 @@ class MeadowModel(LLMModel):
         ):
             for _ in range(number):
                 kind(self, self.random.choice(cells), self.random.random() * 2 * gain, memory=fields.memory)
-        self.n_births = 0
         self.datacollector = DataCollector({name: name for name in ("sheep", "wolves", "grass", "n_births")})
         self.datacollector.collect(self)
 
@@ -262,30 +283,22 @@ Contents = tuple[str, list[Any], int]
 """Name of a cell, the animals in it, and the steps until its grass has grown."""
 
 
-def _facts_of(kind: str, energy: int, here: Contents, around: list[Contents]) -> dict[str, Any]:
+def _cell_of(name: str, animals: list[Any], regrowth: int) -> Cell:
+    n_sheep = sum(isinstance(animal, Sheep) for animal in animals)
+    return Cell(name, n_sheep, sum(isinstance(animal, Wolf) for animal in animals), int(regrowth))
+
+
+def _facts_of(body: Body, here: Contents, around: list[Contents]) -> dict[str, Any]:
     """Return what an animal saw as values, when somebody reads them."""
     own, *places = (
-        {
-            "place": name,
-            "n_sheep": sum(isinstance(animal, Sheep) for animal in animals),
-            "n_wolves": sum(isinstance(animal, Wolf) for animal in animals),
-            "grass": int(regrowth == 0),
-        }
-        for name, animals, regrowth in (here, *around)
+        {"place": one.name, "n_sheep": one.n_sheep, "n_wolves": one.n_wolves, "grass": int(one.regrowth == 0)}
+        for one in (_cell_of(*contents) for contents in (here, *around))
     )
     del own["place"]
-    return {"kind": kind, "energy": energy, **own, "places": places}
+    known = {"kind": body.kind, "energy": body.energy, "hungry": body.is_hungry, "age": body.age}
+    return {**known, **own, "places": places}
 
 
-def _text_of(kind: str, energy: int, here: Contents, around: list[Contents]) -> str:
+def _text_of(body: Body, here: Contents, around: list[Contents]) -> str:
     """Write what an animal saw, when somebody reads it."""
-    texts = [
-        cell_text(
-            name,
-            sum(isinstance(animal, Sheep) for animal in animals),
-            sum(isinstance(animal, Wolf) for animal in animals),
-            has_grass=regrowth == 0,
-        )
-        for name, animals, regrowth in (here, *around)
-    ]
-    return observation_text(kind, energy, texts[0], texts[1:])
+    return observation_text(body, _cell_of(*here), [_cell_of(*contents) for contents in around])

@@ -3,28 +3,130 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-STAYED = "You stayed."
+from mesa_llm.text import counted, noun_for
+from mesa_llm_models.classics.people import Traits
+
+STAYED = "You stayed where you were."
 """What came of staying."""
 
+TEMPERS: dict[str, Traits] = {
+    "sheep": {
+        "temper": {
+            "timid": "You are a timid sheep, and would rather go hungry than near a wolf.",
+            "bold": "You are a bold sheep, and do not run from every wolf.",
+            "greedy": "You are a sheep with a great appetite.",
+        },
+        "company": {
+            "herd": "You like to be where other sheep are.",
+            "alone": "You like to graze alone.",
+        },
+    },
+    "wolf": {
+        "temper": {
+            "patient": "You are a patient wolf, and do not run about for nothing.",
+            "restless": "You are a restless wolf, and like to roam.",
+            "greedy": "You are a wolf with a great appetite.",
+        },
+        "company": {
+            "pack": "You like to hunt where other wolves are.",
+            "alone": "You hunt alone.",
+        },
+    },
+}
+"""Kind of an animal → what it is like."""
 
-def observation_text(kind: str, energy: int, here: str, cells: Iterable[str]) -> str:
-    """Write what an animal sees.
+
+class Body(NamedTuple):
+    """What an animal knows of itself."""
+
+    kind: str
+    """Its kind: sheep or wolf."""
+
+    age: int
+    """Number of steps that it has lived since it was born, or since the run began."""
+
+    energy: int
+    """Number of steps that it can live without food."""
+
+    gain: float
+    """Energy that it gains from a meal."""
+
+    n_young: int
+    """Number of its young so far."""
+
+    @property
+    def is_hungry(self) -> bool:
+        """Whether it has less than a meal gives."""
+        return self.energy < self.gain
+
+
+class Cell(NamedTuple):
+    """What an animal sees of a cell."""
+
+    name: str
+    """Its name."""
+
+    n_sheep: int
+    """Number of sheep in it."""
+
+    n_wolves: int
+    """Number of wolves in it."""
+
+    regrowth: int
+    """Number of steps until its grass has grown."""
+
+    @property
+    def text(self) -> str:
+        """The cell as text: the animals in it, and whether there is grass to eat."""
+        wolves = noun_for(self.n_wolves, "wolf", "wolves")
+        return f"{self.name}: {self.n_sheep or 'no'} sheep, {self.n_wolves or 'no'} {wolves}, {self.grass}"
+
+    @property
+    def grass(self) -> str:
+        """Whether there is grass to eat, or when there will be some."""
+        return f"no grass (again in {counted(self.regrowth, 'step')})" if self.regrowth else "grass"
+
+
+FOOD = {"sheep": "grass", "wolf": "a sheep"}
+"""Kind of an animal → what it lives on."""
+
+
+def observation_text(body: Body, here: Cell, around: Iterable[Cell]) -> str:
+    """Write what an animal sees: how long it can live, what is in its cell, and where it can go.
 
     Args:
-        kind: Its kind: sheep or wolf.
-        energy: Number of steps that it can live without food.
-        here: Description of its cell, as `cell_text` writes it.
-        cells: Descriptions of the cells that it can go to.
+        body: What it knows of itself.
+        here: Its cell, in which it is counted.
+        around: The cells that it can go to.
     """
-    steps = "step" if energy == 1 else "steps"
-    listing = "\n".join(f"- {cell}" for cell in cells)
-    return (
-        f"You are a {kind}, and can live {energy} {steps} without food. You are at {here}.\nYou can go to:\n{listing}"
+    young = f" and have had {body.n_young} young" if body.n_young else ""
+    age = f"You have lived here for {counted(body.age, 'step')}{young}. " if body.age else ""
+    if body.energy:
+        food = f"You can live {counted(body.energy, 'step')} without food"
+    else:
+        food = "You starve in this step unless you eat"
+    hungry = "you are hungry" if body.is_hungry else "you are not hungry"
+    return "\n".join(
+        [
+            f"You are a {body.kind}. {age}{food}: {hungry}. A meal of {FOOD[body.kind]} gives you {body.gain:g} more.",
+            f"You are at {here.name}. {_company_text(body.kind, here)} There is {here.grass} there.",
+            "You can stay, or go to:",
+            *(f"- {cell.text}" for cell in around),
+        ]
     )
 
 
-def cell_text(name: str, n_sheep: int, n_wolves: int, *, has_grass: bool) -> str:
-    """Describe a cell: the animals in it, and whether there is grass to eat."""
-    animals = f"{n_sheep or 'no'} sheep, {n_wolves or 'no'} {'wolf' if n_wolves == 1 else 'wolves'}"
-    return f"{name}: {animals}, {'grass' if has_grass else 'no grass'}"
+def _company_text(kind: str, here: Cell) -> str:
+    """Say which other animals are in an animal's own cell."""
+    n_sheep, n_wolves = here.n_sheep - (kind == "sheep"), here.n_wolves - (kind == "wolf")
+    others = [f"{n_sheep} other sheep" if kind == "sheep" else f"{n_sheep} sheep"] if n_sheep else []
+    if n_wolves:
+        wolves = noun_for(n_wolves, "wolf", "wolves")
+        others.append(f"{n_wolves} other {wolves}" if kind == "wolf" else f"{n_wolves} {wolves}")
+    return (
+        f"With you {'is' if others[0].startswith('1 ') else 'are'} {' and '.join(others)}."
+        if others
+        else "You are alone there."
+    )
