@@ -49,18 +49,19 @@ def answering_of(model: Any, scoring: Scoring | None) -> Answering:
     return "probabilities"
 
 
-def answering_text(answering: Answering, n_draws: int) -> str:
-    """Say what an answer counts as, and what that hides.
+def answering_text(answering: Answering, n_draws: int, certainty: float | None) -> str:
+    """Say what an answer counts as, how certain answers were, and what single replies hide.
 
     Args:
         answering: The way.
         n_draws: Number of draws of each sheet.
+        certainty: Mean share of the most frequent answer, if it is known.
     """
-    if answering == "probabilities":
-        return "An answer counts as the mean of all answers by their probabilities."
-    if answering == "draws":
-        return f"An answer counts as the mean of {n_draws} draws at the language model's own temperature."
-    return "An answer counts as its one reply, which does not show how probable the others were."
+    if answering == "replies":
+        return "An answer counts as its one reply, which does not show how probable the others were."
+    source = "by their probabilities" if answering == "probabilities" else f"over {n_draws} draws"
+    certain = "" if certainty is None else f" The most frequent answer to an item had {certainty:.0%} on average."
+    return f"An answer counts as the mean of all answers {source}.{certain}"
 
 
 def _llms(model: Any) -> list[str | LLM]:

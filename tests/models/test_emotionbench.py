@@ -60,13 +60,14 @@ def test_a_sheet_that_lacks_an_answer_has_no_score_and_the_item_is_counted() -> 
         number = next(text.split(".")[0] for text in line if text.endswith(". angry"))
         return {str(index): 3 for index in range(1, 21)} | {number: 9}
 
-    results = run(llm=ScriptedLLM(reply), emotions=["Fear"], n_defaults=1)
+    results = run(llm=ScriptedLLM(reply), scoring="replies", emotions=["Fear"], n_defaults=1)
     assert results.results()["sheets"] == 0
     assert results.world.lacking() == {"AffectList-20 6": {"out_of_range": 12}}
 
 
 def test_no_reply_is_missing_and_a_reply_of_words_unparsable() -> None:
-    model = run(llm=ScriptedLLM(lambda request: "I am only a program."), emotions=["Fear"], n_defaults=1, attempts=1)
+    silent = ScriptedLLM(lambda request: "I am only a program.")
+    model = run(llm=silent, scoring="replies", emotions=["Fear"], n_defaults=1, attempts=1)
     assert model.results()["unparsable"] == 12 * 20
     assert math.isnan(model.results()["Positive Affect, default"])
 
@@ -90,7 +91,7 @@ def test_the_situation_stands_where_the_instrument_says() -> None:
     instrument = load_instruments()["AffectList-20"]
     assert with_situation(instrument, "") == instrument.instructions.removeprefix("SCENARIO ")
     text = with_situation(instrument, "It rains.")
-    assert text.startswith("Imagine that this is happening to you: It rains.\n\nBelow")
+    assert text.startswith("Imagine that this is happening to you: It rains.\n\nHow much")
 
 
 def test_published_means_are_not_compared_with_our_own_items() -> None:
@@ -200,3 +201,48 @@ def test_an_instrument_of_ones_own_is_a_table_of_items(tmp_path) -> None:
     model = EmotionBenchModel(questionnaires=str(tmp_path / "moods.csv"), instrument="moods", rng=1)
     model.step()
     assert model.instrument.score({1: 5, 2: 1}) == {"Ease": 5.0}
+
+
+# -- what a respondent needs to know
+
+
+@pytest.mark.parametrize("scoring", ["replies", "probabilities"])
+def test_a_sheet_says_what_happens_what_is_felt_and_what_each_number_means(scoring) -> None:
+    model = EmotionBenchModel(rng=1, n_situations=1, n_defaults=1, llm="random", scoring=scoring)
+    for seen in (turn.observation for turn in model.repetition()[0]):
+        occasion, (instrument, _) = model.occasion_of(seen.label), seen.facts.items[0].facts
+        assert seen.text.count(occasion.text) == 1 if occasion.text else "Imagine" not in seen.text
+        assert all(item.text in seen.text for item in seen.facts.items)
+        assert "right now" in seen.text
+        meanings = ("1 (not at all)", "2 (slightly)", "3 (somewhat)", "4 (strongly)", "5 (very strongly)")
+        assert all(meaning in seen.text for meaning in meanings)
+        assert len(meanings) == len(instrument.scale.choices)
+
+
+# -- what an answer counts as
+
+
+def test_without_probabilities_a_sheet_is_drawn_several_times_and_is_one_score() -> None:
+    given = iter([1, 1, 2, 5] * 100)
+
+    def reply(request):
+        return dict.fromkeys(request.schema["properties"], next(given))
+
+    model = run(llm=ScriptedLLM(reply), draws=4, emotions=["Fear"], n_defaults=1, n_situations=1)
+    n_sheets = 1 + len(model.occasions)
+    assert (model.results()["sheets"], model.usable_share, model.world.totals().asked) == (
+        n_sheets,
+        1,
+        20 * 4 * n_sheets,
+    )
+    assert model.results()["Positive Affect, default"] == 10 * 2.25
+    assert {row["distribution"] for row in model.world.tables()["answers"]} == {"1:0.5 2:0.25 5:0.25"}
+    assert "over 4 draws. The most frequent answer to an item had 50% on average." in model.story()
+
+
+@pytest.mark.parametrize(("scoring", "temperature"), [(None, 1), ("replies", 0)])
+def test_single_replies_are_at_temperature_0_and_draws_at_the_language_models_own(scoring, temperature) -> None:
+    llm = ScriptedLLM(lambda request: dict.fromkeys(request.schema["properties"], 1))
+    model = run(llm=llm, scoring=scoring, emotions=["Fear"], n_defaults=1, n_situations=1)
+    assert {agent.config.settings.temperature for agent in model.agents} == {temperature}
+    assert ("does not show how probable" in model.story()) == (scoring == "replies")

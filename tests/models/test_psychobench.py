@@ -251,6 +251,21 @@ def test_a_table_of_items_is_an_instrument_scored_by_scale(tmp_path, name) -> No
     assert "whole number from 1 to 5" in json.loads(model.runlog.calls()["prompt"][0])[-1]["content"]
 
 
+# -- what a respondent needs to know
+
+
+@pytest.mark.parametrize("per_request", [1, 7, 30])
+def test_a_page_has_its_statements_by_number_and_what_the_ends_of_its_scale_mean(per_request) -> None:
+    model = PsychoBenchModel(per_request=per_request, history=False, rng=1)
+    (turns,) = model.administer()
+    for seen in (turn.observation for turn in turns):
+        items, scale = seen.facts.items, seen.facts.items[0].facts[0].scale
+        for number, item in enumerate(items, 1):
+            assert (f"\n{number}. {item.text}" if len(items) > 1 else f"“{item.text}”") in seen.text
+        assert all(f"{end} ({scale.anchors[end]})" in seen.text for end in (scale.low, scale.high))
+        assert items[0].choices == tuple(range(scale.low, scale.high + 1))
+
+
 # -- what an answer counts as
 
 
@@ -273,7 +288,7 @@ def test_without_probabilities_a_page_is_drawn_several_times_and_its_answers_cou
     table = model.world.tables()["answers"]
     assert len(table) == 6
     assert {row["distribution"] for row in table} == {"1:0.6 2:0.2 5:0.2"}
-    assert "the mean of 5 draws" in model.story()
+    assert "the mean of all answers over 5 draws" in model.story()
     assert "60% on average" in model.story()
 
 

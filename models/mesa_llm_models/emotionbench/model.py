@@ -22,7 +22,8 @@ from mesa_llm import (
     Structure,
     Turn,
 )
-from mesa_llm.questionnaire import ORIGINAL, Answer, AnswerKey, Questionnaire, Sheet
+from mesa_llm.agents.answering import TEMPERATURES, Answering, answering_of, answering_text
+from mesa_llm.questionnaire import DRAW, ORIGINAL, Answer, AnswerKey, Questionnaire, Sheet
 from mesa_llm_models.emotionbench.agents import AffectRespondent
 from mesa_llm_models.emotionbench.items import (
     SITUATIONS,
@@ -77,6 +78,9 @@ class EmotionBenchScenario(LLMScenario):
     situations: str | None = None
     """The original's `situations.json`, or `original` to download it; None: our own situations."""
 
+    draws: Annotated[int, Field(ge=1, le=100), Slider(1, 20, label="Draws of each sheet")] = 5
+    """Number of times that a language model without probabilities fills in each sheet; see `answering`."""
+
     memory: str = "none"
     """Memory of the respondents; the original's have none."""
 
@@ -84,9 +88,13 @@ class EmotionBenchScenario(LLMScenario):
 class EmotionBenchModel(LLMModel):
     """Respondents fill in sheets about their feelings: some by default, the others in situations they imagine.
 
-    A step is one repetition: the default sheets and one sheet for each situation, all at once.
+    A step is one repetition: the default sheets and one sheet for each situation, all at once. An answer counts as the
+    mean of all answers by their probabilities, where the language model is known to return them; otherwise as the mean
+    of several draws at temperature 1; with `scoring="replies"`, as one reply at temperature 0, which shows the
+    likeliest answer and hides how likely it is.
 
     Attributes:
+        answering: What answers count as: `probabilities`, `draws` or `replies`.
         instrument: The instrument that is filled in.
         occasions: The situations, in the order of the file.
         world: The sheets and answers.
@@ -98,6 +106,7 @@ class EmotionBenchModel(LLMModel):
     def __init__(self, scenario: EmotionBenchScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
         chosen = self.scenario
+        self.answering: Answering = answering_of(self, options.get("scoring"))
         self.instrument = checked_name(load_instruments(chosen.questionnaires), chosen.instrument)
         self.occasions = load_situations(
             chosen.situations, emotions=chosen.emotions, per_factor=chosen.n_situations, has_twins=chosen.twins
@@ -111,13 +120,14 @@ class EmotionBenchModel(LLMModel):
         self._labels = {number: self.instrument.item(number).label for number in self.instrument.items}
         self.world = Questionnaire()
         self._pages: dict[tuple[int, int, str], dict[str, float]] = {}  # answers to items that were asked alone
+        self._drawn: set[AnswerKey] = set()  # sheets whose draws were scored
         self._n_read = 0  # number of answered sheets that were scored
         self._sheets: list[tuple[Occasion, Scores]] = []  # those without missing answers, in order
         self._by_kind: dict[str, list[Scores]] = {"default": [], "situations": [], "twins": []}
         self.worlds = (self.world,)
         self.activation = EmotionBenchModel.repetition
         for _ in range(chosen.n_agents):
-            config = AgentConfig(settings=Settings(temperature=0.0))
+            config = AgentConfig(settings=Settings(temperature=TEMPERATURES[self.answering]))
             AffectRespondent(self, chosen.sensitivity, config=config, memory=chosen.memory)
         reporters: dict[str, Any] = {
             f"{one.name}, {kind}": [self.mean_of, [one.name, kind]]
@@ -135,12 +145,17 @@ class EmotionBenchModel(LLMModel):
         defaults = [Occasion(f"default {number}") for number in range(1, self.scenario.n_defaults + 1)]
         return [
             [
-                Turn(agent, self.world.ask(agent.unique_id, sheet))
+                Turn(agent, self.world.ask(agent.unique_id, draw))
                 for agent in self.agents
                 for occasion in (*defaults, *self.occasions)
                 for sheet in self._sheets_of(occasion)
+                for draw in sheet.drawn(self._n_draws(agent))
             ]
         ]
+
+    def _n_draws(self, agent: Any) -> int:
+        """Return how often an agent fills in each sheet; only language models do so several times."""
+        return self.scenario.draws if self.answering == "draws" and agent.opened.is_language_model else 1
 
     @property
     def asks_items_alone(self) -> bool:
@@ -158,6 +173,7 @@ class EmotionBenchModel(LLMModel):
 
     def occasion_of(self, label: str) -> Occasion:
         """Return the occasion of a sheet by its label; a label of no situation is that of a default sheet."""
+        label = label.partition(DRAW)[0]
         label = label.rpartition(ITEM)[0] or label
         return self._by_label.get(label, Occasion(label))
 
@@ -168,18 +184,36 @@ class EmotionBenchModel(LLMModel):
     # -- scores
 
     def _scored(self) -> list[tuple[Occasion, Scores]]:
-        """Return the scores of each sheet without missing answers; others are left out."""
+        """Return the scores of each sheet without missing answers; others are left out.
+
+        Sheets that are handed out several times have one score each, once their administration is over.
+        """
         for place in islice(self.world.answers, self._n_read, None):
+            if DRAW in place.sheet and place.administration == self.world.administration:
+                break
             self._n_read += 1
-            occasion, answers = self.occasion_of(place.sheet), self.world.answers[place]
-            if self.asks_items_alone:
-                answers = self._gathered(place, occasion)
-            scores = self._score(answers)
+            occasion, answers = self.occasion_of(place.sheet), self._answers_at(place)
+            scores = None if answers is None else self._score(answers)
             if scores is not None:
                 self._sheets.append((occasion, scores))
                 kind = "twins" if occasion.is_twin else "situations" if occasion.text else "default"
                 self._by_kind[kind].append(scores)
         return self._sheets
+
+    def _answers_at(self, place: AnswerKey) -> Mapping[str, Answer | float] | None:
+        """Return the answers to a sheet by item, or what is known of them; None for a draw of one that was scored."""
+        if self.asks_items_alone:
+            return self._gathered(place, self.occasion_of(place.sheet))
+        answers = self.world.answers[place]
+        sheet, _, draw = place.sheet.partition(DRAW)
+        if not draw:
+            return answers
+        key = place._replace(sheet=sheet)
+        if key in self._drawn:
+            return None
+        self._drawn.add(key)
+        drawn = self.world.draws[key]
+        return {label: self.world.expected(place, int(given[0]), label) for label, given in drawn.items()}
 
     def _gathered(self, place: AnswerKey, occasion: Occasion) -> dict[str, float]:
         """Return the answers to the items of an occasion that were read so far, this one included."""
@@ -228,7 +262,9 @@ class EmotionBenchModel(LLMModel):
     @property
     def usable_share(self) -> float:
         """Share of the sheets asked so far that have all their answers; NaN before the first."""
-        n_sheets = self.world.totals().asked / len(self.instrument.items)
+        respondents = list(self.agents)
+        n_draws = sum(map(self._n_draws, respondents)) / len(respondents)
+        n_sheets = self.world.totals().asked / len(self.instrument.items) / n_draws
         return len(self._scored()) / n_sheets if n_sheets else math.nan
 
     @property
@@ -280,8 +316,16 @@ class EmotionBenchModel(LLMModel):
     def story(self) -> str:
         """Describe how feelings changed, emotion by emotion."""
         lines = [f"{self.instrument.name}, {len(self._scored())} sheets with all answers."]
+        lines += [self.answering_text] if self.answering_text else []
         for one in self.changes():
             if not one.factor:
                 change = f"{one.summary.mean:.1f} ({one.change:+.1f} from the default, {one.relation})"
                 lines.append(f"{one.emotion or 'All situations'}: {one.subscale} {change}.")
         return "\n".join(lines)
+
+    @property
+    def answering_text(self) -> str:
+        """What an answer of a language model counts as, and how certain it was; empty without a language model."""
+        if not any(agent.opened.is_language_model for agent in self.agents):
+            return ""
+        return answering_text(self.answering, self.scenario.draws, self.world.certainty)

@@ -268,8 +268,6 @@ class PsychoBenchModel(LLMModel):
     @property
     def answering_text(self) -> str:
         """What an answer of a language model counts as, and how certain it was; empty without a language model."""
-        is_asked = any(agent.opened.is_language_model for agent in self.agents)
-        if not is_asked:
+        if not any(agent.opened.is_language_model for agent in self.agents):
             return ""
-        text, certainty = answering_text(self.answering, self.scenario.draws), self.world.certainty
-        return text if certainty is None else f"{text} The most frequent one had {certainty:.0%} on average."
+        return answering_text(self.answering, self.scenario.draws, self.world.certainty)
