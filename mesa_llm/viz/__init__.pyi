@@ -14,6 +14,7 @@ from .components.space import Space as Space
 from .components.space import network_plot as network_plot
 from .components.tables import ActionTable as ActionTable
 from .components.tables import EventLog as EventLog
+from .components.tables import GivenAnswers as GivenAnswers
 from .components.tables import MissingAnswers as MissingAnswers
 from .components.tables import table_of as table_of
 from .render import Figure as Figure

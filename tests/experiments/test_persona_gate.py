@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,8 @@ from mesa_llm.experiments import persona_gate
 from mesa_llm.experiments.persona import load_contrasts, run_contrasts
 from mesa_llm.experiments.persona_gate import gate_lines, gate_result, load_gate, stems
 from mesa_llm.registry import find_model
+from tests.faulty_server import FaultyServer
+from tests.honest_reply import completion
 
 FOLDER = Path(persona_gate.__file__).parent
 TRAITS = ["extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"]
@@ -37,6 +41,22 @@ def test_the_halves_and_the_contrasts_that_prompts_were_tuned_on_share_no_person
         for persona in (*one.high, *one.low)
     ]
     assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("half", ["A", "B"])
+def test_every_persona_is_read_by_the_agents_who_are_asked(half: str, tmp_path: Path) -> None:
+    def reply(body: dict[str, Any], number: int) -> Any:
+        return completion("{}", body=body)
+
+    gate = load_gate(half)
+    with FaultyServer(reply) as server:
+        for one in gate.choices:
+            short = replace(one, high=one.high[:1], low=one.low[:1], wordings=one.wordings[:1])
+            first = server.count
+            run_contrasts(f"tiny@{server.url}", [short], scoring="replies", samples=1)
+            for request in server.requests[first:]:
+                text = "\n".join(message["content"] for message in request.body["messages"])
+                assert one.high[0] in text or one.low[0] in text, one.name
 
 
 def test_stems_find_a_word_in_its_other_forms() -> None:

@@ -123,6 +123,24 @@ def MissingAnswers(model: Any) -> None:
     Table(model, rows, columns, nothing, len(lacking) - len(rows))
 
 
+@component
+@llm_models_only
+def GivenAnswers(model: Any) -> None:
+    """Show the latest answers to the model's questionnaire (its `world`), each with the share of every possible one.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        world: Questionnaire = model.world
+        given = world.tables()["answers"]
+    names = ("administration", "agent", "item", "answer", "distribution")
+    rows = [Row(tuple(str(one[name]) for name in names)) for one in reversed(given[-MAX_ITEMS:])]
+    columns = ("Administration", "Agent", "Item", "Answer", "Share of each answer")
+    Table(model, rows, columns, "No answers yet.", len(given) - len(rows))
+
+
 def table_of(
     rows: Callable[[Any], Iterable[tuple[Any, ...]]], columns: Sequence[str], *, nothing: str, max_rows: int = 200
 ) -> Callable[[Any], Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
+from mesa_llm.viz import GivenAnswers, LLMPage, MissingAnswers, drawn_by, table_of
 from mesa_llm_models.emotionbench.charts import change_chart, factor_chart
 from mesa_llm_models.emotionbench.model import EmotionBenchModel
 
@@ -34,6 +34,7 @@ page = LLMPage(
         drawn_by(change_chart),
         (drawn_by(factor_chart), "Data", "Situations"),
         (table_of(change_cells, COLUMNS, nothing="No sheet has all its answers yet."), "Data", "Scores"),
+        (GivenAnswers, "Data", "Answers"),
         (MissingAnswers, "Data", "Missing answers"),
     ],
     name="EmotionBench",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
+from mesa_llm.viz import GivenAnswers, LLMPage, MissingAnswers, drawn_by, table_of
 from mesa_llm_models.psychobench.charts import interest_chart, score_chart
 from mesa_llm_models.psychobench.model import PsychoBenchModel
 
@@ -33,6 +33,7 @@ page = LLMPage(
         drawn_by(score_chart),
         drawn_by(interest_chart),
         (table_of(score_cells, COLUMNS, nothing="Nothing is scored yet.", max_rows=1000), "Data", "Scores"),
+        (GivenAnswers, "Data", "Answers"),
         (MissingAnswers, "Data", "Missing answers"),
     ],
     name="PsychoBench",
