@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mesa_llm.agents.talk import MAX_UTTERANCE, Speech, silence_in
 from mesa_llm.agents.text import MAX_REMEMBERED
 from mesa_llm.errors import ConfigError
 from mesa_llm.memory import MemoryEntry, NoMemory
@@ -16,9 +17,6 @@ from mesa_llm.text import MAX_NAME, one_line, quoted
 
 LABEL = "conversation"
 """Label of the turns of a conversation, in the run log."""
-
-MAX_UTTERANCE = 1_000
-"""Maximum number of characters of an utterance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +36,27 @@ class Utterance:
         """Return the name and what was said, as the others read it."""
         return f"{self.name}: {quoted(self.text, MAX_UTTERANCE)}"
 
+    def as_read_by(self, agent: Any) -> str:
+        """Return the line as an agent reads it."""
+        return f"You: {quoted(self.text, MAX_UTTERANCE)}" if self.speaker is agent else str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A turn in which somebody said nothing."""
+
+    speaker: Any
+    """The agent that was silent."""
+
+    name: str
+    """Its name."""
+
+    after: int
+    """Number of utterances before it."""
+
+    reason: str
+    """Why: what was wrong with what it would have said; empty if it wanted to say nothing."""
+
 
 @dataclass(slots=True)
 class Dialogue:
@@ -52,11 +71,17 @@ class Dialogue:
     utterances: list[Utterance] = field(default_factory=list[Utterance])
     """What was said, in order."""
 
+    silences: list[Silence] = field(default_factory=list["Silence"])
+    """Turns in which somebody could have spoken and did not, in order."""
+
     failures: list[Failure] = field(default_factory=list[Failure])
     """Turns in which nothing could be said, in order."""
 
     names: dict[int, str] = field(default_factory=dict[int, str])
     """Agent id → its name in the conversation."""
+
+    max_sentences: int | None = 2
+    """Maximum number of sentences of an utterance; None: no limit."""
 
     n_turns: int = 0
     """Number of turns taken, including those in which nothing was said."""
@@ -78,17 +103,22 @@ class Dialogue:
         """The agent whose turn it is."""
         return self.agents[self.n_turns % len(self.agents)]
 
+    def heard_by(self, agent: Any) -> str:
+        """Return what was said as an agent reads it, a line each: its own lines are marked as “You”."""
+        return "\n".join([one.as_read_by(agent) for one in self.utterances])
+
     def by(self, agent: Any) -> list[str]:
         """Return what an agent has said, in order."""
         return [utterance.text for utterance in self.utterances if utterance.speaker is agent]
 
 
-def begin(agents: Sequence[Any], topic: str | Callable[[Any], str]) -> Dialogue:
+def begin(agents: Sequence[Any], topic: str | Callable[[Any], str], max_sentences: int | None = 2) -> Dialogue:
     """Begin a conversation.
 
     Args:
         agents: Who talks, in the order in which they speak.
         topic: What it is about.
+        max_sentences: Maximum number of sentences of an utterance; None: no limit.
 
     Raises:
         ConfigError: If fewer than two agents talk, or one twice.
@@ -101,19 +131,28 @@ def begin(agents: Sequence[Any], topic: str | Callable[[Any], str]) -> Dialogue:
     for agent_id, name in names.items():
         if name in shared:
             names[agent_id] = f"{name} ({agent_id})" if name else f"Agent {agent_id}"
-    return Dialogue(agents, topic, names=names)
+    return Dialogue(agents, topic, names=names, max_sentences=max_sentences)
 
 
 def turn_of(conversation: Dialogue) -> Observation:
-    """Return what the agent whose turn it is observes: what was said, and that it may speak."""
-    speaker = conversation.speaker
+    """Return what the agent whose turn it is observes: what was said, and last that it may speak, and how."""
+    speaker, prompts = conversation.speaker, prompts_of(conversation.speaker.model)
     own = conversation.names[speaker.unique_id]
     others = [name for name in conversation.names.values() if name != own]
-    topic = conversation.briefing(speaker)
-    text = prompts_of(speaker.model).fill(
-        "conversation.md", topic=topic, name=own, others=", ".join(others), lines=conversation.text
+    topic, lines = conversation.briefing(speaker), conversation.heard_by(speaker)
+    heard = [(one.name, one.text) for one in conversation.utterances if one.speaker is not speaker]
+    speech = Speech(own, tuple(others), tuple(conversation.by(speaker)), tuple(heard), conversation.max_sentences)
+    text = prompts.fill("conversation.md", topic=topic, name=own, others=", ".join(others), lines=lines)
+    closing = prompts.fill(
+        "conversation_turn.md",
+        name=own,
+        last=heard[-1][0] if heard else "",
+        n_own=len(speech.own),
+        n_lines=len(conversation.utterances),
+        length=speech.length,
     )
-    return Observation(text, answer=str, label=LABEL, facts=conversation, cue=topic or conversation.text)
+    cue = topic or conversation.text
+    return Observation(text, answer=str, label=LABEL, facts=conversation, cue=cue, closing=closing, speech=speech)
 
 
 def take_turn(conversation: Dialogue, decision: Decision | Failure) -> list[Message | Outcome]:
@@ -138,6 +177,7 @@ def take_turn(conversation: Dialogue, decision: Decision | Failure) -> list[Mess
     name = conversation.names[speaker.unique_id]
     text = spoken(str(decision.answer), name) if decision.has_answer else ""
     if not text:
+        conversation.silences.append(Silence(speaker, name, len(conversation.utterances), silence_in(decision)))
         return []
     conversation.utterances.append(Utterance(speaker, name, text))
     listeners = tuple(agent.unique_id for agent in conversation.agents if agent is not speaker)

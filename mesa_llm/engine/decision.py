@@ -72,6 +72,9 @@ FORCED = "forced"
 DECLINED_NOTE = "declined"
 """End of the description of how a reply was read, if it cannot be used and refuses the task, in words or by a field."""
 
+UNSPOKEN = "Unspoken"
+"""Kind of a `ParseError` for a reply that could be read, but not be said."""
+
 FILTERED_NOTE = "filtered"
 """End of the description of how a reply was read, if a filter of the provider stopped it."""
 
@@ -203,16 +206,18 @@ async def decide(query: Query) -> Decision | Failure:
             reply = await query.ask(request)
             try:
                 decision = read(reply, query.seen, query.box, query.reasoning, takes_unended=query.takes_unended)
+                decision = _as_spoken(decision, query)
             except ParseError as error:
                 query.declined = _declined(error, reply)
-                partial = cast("Decision | None", error.partial) or partial
+                partial = _fuller(cast("Decision | None", error.partial), partial)
                 is_last = query.is_asked_again or error.kind in (FILTERED, DECLINED)
                 if is_last and partial is not None:
                     return _with_origin(query, partial, thought)
                 if is_last:
                     return query.failure(_reason(error, reply), error.kind)
                 query.is_asked_again = True
-                if query.parser is None or (reply.finish in UNENDED and not query.takes_unended):
+                is_unended = reply.finish in UNENDED and not query.takes_unended
+                if query.parser is None or is_unended or error.kind == UNSPOKEN:
                     request = _repair(request, reply, _reason(error, reply), query)
                     continue
                 decision = await _put_into_form(query, request, reply.text or _calls_as_text(reply))
@@ -238,6 +243,25 @@ async def decide(query: Query) -> Decision | Failure:
         if partial is not None:
             return _with_origin(query, partial, thought)
         return query.failure(str(error), type(error).__name__)
+
+
+def _as_spoken(decided: Decision | tuple[ToolCall, ...], query: Query) -> Decision | tuple[ToolCall, ...]:
+    """Return a decision with what it says as it is said, where an observation has rules for that.
+
+    Raises:
+        ParseError: If it cannot be said.
+    """
+    speech = query.seen.speech
+    if speech is None or not isinstance(decided, Decision):
+        return decided
+    return speech.read(decided, "\n".join(message.content for message in query.request.messages))
+
+
+def _fuller(later: Decision | None, earlier: Decision | None) -> Decision | None:
+    """Return the usable part of two replies that holds something, the later one if both do."""
+    if later is None or earlier is None:
+        return later or earlier
+    return later if later.has_answer or later.actions or not (earlier.has_answer or earlier.actions) else earlier
 
 
 def _only_decision(query: Query) -> Decision | None:
@@ -550,6 +574,8 @@ async def _put_into_form(query: Query, request: Request, text: str) -> Decision 
 
 def _form(request: Request, seen: Observation) -> str:
     """Describe the form that a reply must have."""
+    if seen.answer is str and seen.speech is not None and request.schema is None:
+        return request.prompts.fill("reply_form_speech.md")
     if seen.answer is not None:
         schema = request.schema or answer_schema(seen.answer)
         return request.prompts.fill("reply_form_answer.md", schema=canonical_json(schema))

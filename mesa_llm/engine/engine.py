@@ -331,8 +331,11 @@ class Engine:
         """Prepare a decision, including the second model that parses replies, if there is one.
 
         A language model, or its surrogate, is not asked where only one decision is possible, unless its reply is
-        recorded already.
+        recorded already. People and the random baseline say what they say.
         """
+        says_anything = opened.capabilities.is_person or opened.capabilities.ignores_prompt
+        if says_anything and seen.speech is not None:
+            seen = replace(seen, speech=None)
         version, parser = self.runlog.request_version, self._models.parser
         may_be_forced = opened.is_language_model or opened.capabilities.reads_facts
         return Query(

@@ -23,8 +23,8 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
 
     The system message is the same for all agents, and is read once. Who the agent is comes last, as choices and
     opinions of small language models follow it most there, or where `seen.persona_place` says;
-    `benchmarks/persona_contrast.py` measures it. Runs recorded before 0.12 keep it in the system message. A design's
-    `presentation` puts the same in another form, order or place.
+    `benchmarks/persona_contrast.py` measures it; only `seen.closing` follows. Runs recorded before 0.12 keep it in the
+    system message. A design's `presentation` puts the same in another form, order or place.
 
     Args:
         agent: The agent.
@@ -52,7 +52,8 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     first, last = [persona if place == end else "" for end in ("first", "last")]
     text = presented_observation(seen, form, Lot(engine.run_seed, agent.unique_id, agent.now))
     before, after = (memories, "") if form.memory_place == "own" else ("", memories)
-    parts = (before, first, text, after, survey, last)
+    closing = seen.closing if question is None else ""
+    parts = (before, first, text, after, survey, last, closing)
     if form.instructions_place == "user":
         parts, system = (system, *parts), ""
     user = "\n\n".join(filter(None, parts)) or prompts.fill("agent_nothing_seen.md")

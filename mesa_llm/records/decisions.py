@@ -6,12 +6,28 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records.frozen import frozen
 from mesa_llm.records.images import Image
 from mesa_llm.records.requests import ToolCall, html_block
+
+
+class Speaker(Protocol):
+    """Reads a reply as what somebody says."""
+
+    def read(self, decision: Decision, prompt: str) -> Decision:
+        """Return a decision with its line as it is said.
+
+        Args:
+            decision: The decision, as it was read from a reply.
+            prompt: All that the speaker has read.
+
+        Raises:
+            ParseError: If the line cannot be said; `partial` is the decision to take if the next one cannot either.
+        """
+        ...
 
 
 @frozen
@@ -72,12 +88,20 @@ class Observation:
     images: tuple[Image, ...] = ()
     """Images for language models that take them; the text must do for all others."""
 
+<<<<<<< HEAD
     remembered: str | Callable[[Outcome], str] = ""
     """The sentence in which the agent remembers its typed answer, such as `"You said you would take {answer:ton}."`.
 
     Fields are as in `@action(did=…)`: `{answer}`, or a field of an answer that has several, `{result}` and
     `{facts[…]}`; or a function of the `Outcome`. Empty: a general sentence ("You answered 3.").
     """
+=======
+    closing: str = ""
+    """Text that ends the prompt, after who the agent is: the question, where it should be read last."""
+
+    speech: Speaker | None = None
+    """What a language model may say in answer, as `mesa_llm.agents.talk.Speech`; None: anything."""
+>>>>>>> eba6b8b8 (Let agents say what is their own, new, and as long as was asked for)
 
     def _repr_html_(self) -> str:
         """Show the text and the options in Jupyter."""

@@ -21,7 +21,7 @@ NONSENSE = ScriptedLLM(lambda request: "nonsense")
 
 
 class Together:
-    """Says the same to everybody, and counts how many wait for it at once."""
+    """Says the same to everybody, with its number for a #, and counts how many wait for it at once."""
 
     def __init__(self, text: str) -> None:
         self.text, self.n_requests, self.n_in_flight, self.most_in_flight = text, 0, 0, 0
@@ -32,7 +32,7 @@ class Together:
         self.most_in_flight = max(self.most_in_flight, self.n_in_flight)
         await asyncio.sleep(0.05)
         self.n_in_flight -= 1
-        return Reply(self.text)
+        return Reply(self.text.replace("#", str(self.n_requests)))
 
 
 def twice(kind: type[LLMModel], log: Any, steps: int = 3, **options: Any) -> tuple[Any, Any]:
@@ -246,7 +246,7 @@ def test_what_one_agent_alone_knows_of_a_conversation_is_in_its_prompts_alone() 
 
     def script(request: Request) -> str:
         read[request.salt.agent] = request.messages[-1].content
-        return "Well."
+        return f"Well, that is number {request.salt.agent}, {request.salt.call}."
 
     model = PotModel(2, ScriptedLLM(script), rng=1)
     model.converse(list(model.agents), topic=lambda agent: f"You know secret {agent.unique_id}.")
@@ -254,7 +254,7 @@ def test_what_one_agent_alone_knows_of_a_conversation_is_in_its_prompts_alone() 
 
 
 def test_groups_talk_at_the_same_time() -> None:
-    llm = Together("Well.")
+    llm = Together("Well, number #.")
     Gossip(llm=llm, rng=1).step()
     assert (llm.n_requests, llm.most_in_flight) == (6, 2)
 

@@ -235,7 +235,8 @@ def test_each_way_to_speak_costs_its_number_of_requests(discussion, kind, calls)
         wants = request.schema is not None and "speak" in str(request.schema)
         if wants:
             return {"speak": True, "reason": "now"}
-        return ToolCall("say", {"text": "Well."}) if request.tools else {"answer": "Well."}
+        text = f"Well, {request.salt.time}."
+        return ToolCall("say", {"text": text}) if request.tools else {"answer": text}
 
     model = finished(discussion(config_of(person("A", kind), person("B", kind)), llm=ScriptedLLM(reply)))
     assert (model.n_messages, model.usage.calls, model.usage.failures) == (4, calls, 0)
@@ -243,7 +244,7 @@ def test_each_way_to_speak_costs_its_number_of_requests(discussion, kind, calls)
 
 def test_one_model_decides_and_another_writes(discussion) -> None:
     decider = ScriptedLLM(lambda request: {"speak": True, "reason": "now"}, name="decider")
-    writer = ScriptedLLM(lambda request: ToolCall("say", {"text": "Well."}), name="writer")
+    writer = ScriptedLLM(lambda request: ToolCall("say", {"text": f"Well, {request.salt.time}."}), name="writer")
     persons = [person(name, "first_decides_then_generates") for name in "AB"]
     model = finished(discussion(config_of(*persons), llm={"decide": decider, "*": writer}))
     assert model.runlog.calls()["model"].value_counts().to_dict() == {"decider": 4, "writer": 4}
@@ -408,7 +409,7 @@ def test_the_output_holds_what_each_message_and_answer_was_a_reply_to(discussion
     def reply(request):
         if request.salt.purpose == "survey":
             return {"answer": "yes"}
-        return {"speak": True, "reason": "."} if request.schema else ToolCall("say", {"text": "I am for it."})
+        return {"speak": True, "reason": "."} if request.schema else ToolCall("say", {"text": f"I am for it, {request.salt.time}."})
 
     persons = [person("Ada"), person("Ben", "first_decides_then_generates")]
     model = finished(discussion(config_of(*persons, questions=[QUESTION]), llm=ScriptedLLM(reply)))
@@ -417,7 +418,7 @@ def test_the_output_holds_what_each_message_and_answer_was_a_reply_to(discussion
     texts = ["\n".join(message["content"] for message in entry["prompt"]) for entry in entries]
     assert all(f"{entry['entity']['name']} is here." in text for entry, text in zip(entries, texts, strict=True))
     assert "Yes or no?" in texts[-1]
-    assert "I am for it." not in str(output["chat_entry"][0]["prompt"])
+    assert "I am for it," not in str(output["chat_entry"][0]["prompt"])
     by_rule = sauce_output(finished(discussion(config_of(*persons))))
     assert {entry["prompt"] for entry in by_rule["chat_entry"]} == {None}
 
@@ -434,8 +435,8 @@ def test_a_judge_by_rule_ends_the_talk_of_those_who_agree(discussion, apart, end
 def test_a_judge_sees_the_talk_and_a_judge_who_fails_ends_nothing(discussion, tmp_path) -> None:
     def reply(request):
         if request.salt.purpose != "judge":
-            return ToolCall("say", {"text": "Well."})
-        return {"agreed": True, "reason": "They do."} if request.messages[-1].content.count("Well.") > 2 else "Hm."
+            return ToolCall("say", {"text": f"Well, {request.salt.time}."})
+        return {"agreed": True, "reason": "They do."} if request.messages[-1].content.count("Well,") > 2 else "Hm."
 
     log = tmp_path / "run.sqlite"
     config = config_of(end={"max_num_msgs": 9, "judge": "Agreed?", "judge_every": 1})
@@ -515,7 +516,7 @@ def test_answers_by_choice_are_counted_as_shares_of_those_who_answered() -> None
 
 
 def test_a_budget_of_replies_ends_all_rooms(discussion) -> None:
-    llm = ScriptedLLM(lambda request: ToolCall("say", {"text": "Well."}))
+    llm = ScriptedLLM(lambda request: ToolCall("say", {"text": f"Well, {request.salt.agent}, {request.salt.time}."}))
     model = finished(discussion(config_of(end={"max_num_msgs": 50, "max_calls": 6}), llm=llm, n_rooms=2))
     assert model.usage.calls == 6
     assert model.results()["ends"] == {"6 replies are spent": 2}

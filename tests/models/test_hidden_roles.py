@@ -20,7 +20,7 @@ class Listener:
     def reply(self, request: Request) -> Any:
         self.texts[request.salt.agent] += "\n".join(message.content for message in request.messages)
         if not request.tools:
-            return "I have nothing to say."
+            return f"On day {request.salt.time} I, number {request.salt.agent}, have nothing to say."
         name = request.tools[0].name
         names = request.options["player"]
         return ToolCall(name, {"player": self.choices[name] if self.choices.get(name) in names else names[0]})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mesa_llm import AgentConfig, Failure, LLMModel, Turn
+from mesa_llm import AgentConfig, Decision, Failure, LLMModel, Observation, Turn
+from mesa_llm.agents.talk import Speech, silence_in
 from mesa_llm.world import RNG
 from mesa_llm_models.discussion.agents import Discussant, Moderator, ScriptedPerson, config_of
 from mesa_llm_models.discussion.config.plan import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
@@ -26,11 +27,16 @@ from mesa_llm_models.discussion.world import (
     Moderated,
     RandomHost,
     Room,
+    RoomFacts,
     RoundRobin,
 )
+from mesa_llm_models.discussion.world.text import display_name
 
 Stages = Iterator[list[Turn]]
 """The stages of a step, each made when the previous one is over."""
+
+MAX_WORDS = 40
+"""Maximum number of words of a line."""
 
 SILENT_ROUNDS = 5
 """Number of silent turns in a row for each person, after which a conversation is over."""
@@ -156,12 +162,31 @@ class Session:
             turns: list[Turn] = []
             for agent_id, seen in due.items():
                 by_id[agent_id].phase = seen.label
-                turns.append(Turn(by_id[agent_id], seen))
+                turns.append(Turn(by_id[agent_id], self._spoken(seen)))
             yield turns
 
+    def _spoken(self, seen: Observation) -> Observation:
+        """Return an observation with what may be said in answer, where a line is asked for; the original takes any."""
+        if self.is_original or seen.label not in ("write", "choose", "draft", "token"):
+            return seen
+        facts: RoomFacts = seen.facts
+        own = [line.text for line in facts.lines if line.speaker == facts.name]
+        heard = [(display_name(line.speaker), line.text) for line in facts.lines if line.speaker != facts.name]
+        others = tuple(map(display_name, facts.others))
+        argument = "text" if seen.answer is None else ""
+        name = display_name(facts.name)
+        return replace(seen, speech=Speech(name, others, tuple(own), tuple(heard), 2, MAX_WORDS, argument))
+
     def _failures(self) -> dict[int, str]:
-        decided = self.model.last_decisions
-        return {number: last.reason for number, last in decided.items() if isinstance(last, Failure)}
+        """Return why people who were asked have said nothing."""
+        decided = self.model.last_decisions.items()
+        failures = {number: last.reason for number, last in decided if isinstance(last, Failure)}
+        silences = {
+            number: f"it {silence_in(last)}"
+            for number, last in decided
+            if isinstance(last, Decision) and silence_in(last)
+        }
+        return failures | silences
 
     # -- private survey questions
 

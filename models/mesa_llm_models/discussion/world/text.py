@@ -21,6 +21,29 @@ TASKS = {
 }
 """Phase → its question."""
 
+ASKS = (
+    "Say what you yourself want, and why.",
+    "Answer {last}, with a reason or an example that nobody has named yet.",
+    "Ask {last} a question about it, or say what would change your mind.",
+    "Say what you would accept, and on what condition.",
+)
+"""What is asked of somebody in its first, second, third turn …, so that there is something to say; later, but for the
+first, they come round again."""
+
+OPENING = "Nobody has spoken yet, so you begin. Say what you yourself want, and why."
+"""What is asked of the first speaker."""
+
+LENGTH = "Use your own words: one or two sentences, fewer than 40 words."
+"""How long a line may be."""
+
+SPEAKING = {
+    "write": "It is your turn. {ask} {length}",
+    "choose": "Do you want to speak now? {ask} {length} Else wait, and say why.",
+    "draft": "{ask} {length} You decide afterwards whether to say it.",
+    "token": "{ask} {length}",
+}
+"""Phase in which people write a line → its question."""
+
 EXAMPLES = (
     ("Kim asks what everybody thinks, and you have not spoken yet", True),
     ("Noor says: let me explain my view first", False),
@@ -54,17 +77,24 @@ REASONS = {
 reason_text = sentences(REASONS)
 
 
-def conversation(facts: RoomFacts, *, has_times: bool = True) -> str:
-    """Write the conversation, a line each; no line can forge another."""
+def conversation(facts: RoomFacts, *, has_times: bool = True, own_id: int | None = None) -> str:
+    """Write the conversation, a line each; no line can forge another.
+
+    Args:
+        facts: What a member sees.
+        has_times: Whether lines have their times.
+        own_id: Id of the member whose own lines are marked as “You”; None: no one's.
+    """
     lines = [f"({counted(facts.n_earlier, 'earlier message')} not shown)"] if facts.n_earlier else []
-    lines += [_line(line, has_time=has_times) for line in facts.lines]
+    lines += [_line(line, has_time=has_times, own_id=own_id) for line in facts.lines]
     return "\n".join(lines) or "Nobody has spoken yet."
 
 
-def _line(line: Line, *, has_time: bool = True) -> str:
+def _line(line: Line, *, has_time: bool = True, own_id: int | None = None) -> str:
     time = f"[{line.time}] " if line.time and has_time else ""
     aside = "" if line.viewers is None else " (not to everyone)"
-    return f"{time}{display_name(line.speaker)}{aside}{deed(line)}"
+    speaker = "You" if line.speaker_id == own_id else display_name(line.speaker)
+    return f"{time}{speaker}{aside}{deed(line)}"
 
 
 @lru_cache(maxsize=4096)  # the same people are named in every turn
@@ -92,7 +122,10 @@ def turns(lines: Sequence[Line]) -> str:
 
 
 def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
-    """Describe the room to a member, with its question."""
+    """Describe the room to a member; in the original, and in an interaction, with its question.
+
+    Elsewhere the question comes last, after who the member is; see `question_text`.
+    """
     parts = [facts.brief] if facts.brief else []
     if is_original or member.manner == "interact":
         parts.append(f"In the room with you: {', '.join(map(display_name, facts.others)) or 'nobody else'}.")
@@ -102,22 +135,32 @@ def description(facts: RoomFacts, member: Member, *, is_original: bool = False) 
     if member.manner == "interact":
         return "\n".join([*parts, *_interaction(facts)])
     has_times = member.is_timed and (is_original or facts.seconds_left is not None)
-    parts += _heard(facts, member, has_times=has_times)
-    if not is_original:
-        parts.append("")
+    parts += _heard(facts, member, has_times=has_times, own_id=None if is_original else member.agent_id)
+    if is_original:
+        parts += _asked(facts, member, is_original=True)
+    return "\n".join(parts)
+
+
+def question_text(facts: RoomFacts, member: Member) -> str:
+    """Write what a member is asked, which ends its prompt; empty if it is asked nothing."""
+    return "\n".join(_asked(facts, member, is_original=False))
+
+
+def _asked(facts: RoomFacts, member: Member, *, is_original: bool) -> list[str]:
+    parts: list[str] = []
     if facts.draft:
         parts.append(f"You have written this, and nobody has heard it yet: {quoted(facts.draft)}")
     if facts.question:
         parts.append(f"Everybody in the room is asked: {facts.question}")
     if facts.phase:
         parts.append(_task(facts, member, is_original=is_original))
-    return "\n".join(parts)
+    return parts
 
 
-def _heard(facts: RoomFacts, member: Member, *, has_times: bool) -> list[str]:
+def _heard(facts: RoomFacts, member: Member, *, has_times: bool, own_id: int | None) -> list[str]:
     """Describe the conversation and, where time matters, when it began and what time it is."""
     parts = [f"The conversation was opened at [{facts.opening}]."] if member.shows_opening and has_times else []
-    parts.append(f"What you have heard so far:\n{conversation(facts, has_times=has_times)}")
+    parts.append(f"What you have heard so far:\n{conversation(facts, has_times=has_times, own_id=own_id)}")
     if has_times:
         time_left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
         parts.append(f"It is now [{facts.now}].{time_left}")
@@ -154,6 +197,8 @@ def _task(facts: RoomFacts, member: Member, *, is_original: bool) -> str:
     has_tokens = facts.phase == "token" or (is_original and facts.phase in ("decide", "choose"))
     if facts.phase == "decide" and facts.draft:
         task = "Do you want to say this now, or would you rather keep silent and hear what the others say?"
+    elif facts.phase in SPEAKING and not is_original:
+        task = SPEAKING[facts.phase].format(ask=_ask(facts, member), length=LENGTH)
     else:
         task = TASKS[facts.phase]
     if has_tokens:
@@ -165,6 +210,17 @@ def _task(facts: RoomFacts, member: Member, *, is_original: bool) -> str:
             for situation, does_speak in EXAMPLES
         )
     return task
+
+
+def _ask(facts: RoomFacts, member: Member) -> str:
+    """Return what is asked of a member in its turn: something to say, with the name of the one who spoke last."""
+    others = [line.speaker for line in facts.lines if line.speaker_id != member.agent_id]
+    if not others:
+        return OPENING if not facts.lines else ASKS[-1]
+    n_own = sum(line.speaker_id == member.agent_id for line in facts.lines)
+    index = n_own if n_own < len(ASKS) else 1 + (n_own - 1) % (len(ASKS) - 1)
+    ask = ASKS[index].format(last=display_name(others[-1]))
+    return ask if index else f"{display_name(others[-1])} has just spoken. {ask}"
 
 
 def _example(member: Member, does_speak: bool, *, has_tokens: bool) -> str:

@@ -248,14 +248,19 @@ class Room:
         """
         member = self.members.get(agent_id) or Member(agent_id, "")
         facts = self.facts(agent_id, phase)
-        text = self.wording.description(facts, member, is_original=self.rules == "original")
+        is_original = self.rules == "original"
+        text = self.wording.description(facts, member, is_original=is_original)
+        is_asked_last = not is_original and member.manner != "interact"
+        closing = self.wording.question_text(facts, member) if is_asked_last else ""
         brief = "" if member.reads_once else member.brief
         instructions = "\n\n".join(filter(None, (self.topic, brief)))
         answer = self._answer_type(phase)
         if answer is not None:
-            return Observation(text, instructions, answer, facts=facts, label=phase, world=self.name)
-        tools, options = self._tools(phase or "choose"), self._hearers(agent_id)
-        return Observation(text, instructions, None, tools, options, facts=facts, label=phase, world=self.name)
+            seen = Observation(text, instructions, answer, facts=facts, label=phase, world=self.name)
+        else:
+            tools, options = self._tools(phase or "choose"), self._hearers(agent_id)
+            seen = Observation(text, instructions, None, tools, options, facts=facts, label=phase, world=self.name)
+        return replace(seen, closing=closing) if closing else seen
 
     def _answer_type(self, phase: str) -> Any:
         """Return the answer type in a phase, or None if the phase takes an action."""
