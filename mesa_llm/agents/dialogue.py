@@ -57,6 +57,10 @@ class Silence:
     reason: str
     """Why: what was wrong with what it would have said; empty if it wanted to say nothing."""
 
+    def __str__(self) -> str:
+        """Return that it is a silence, and why, in parentheses."""
+        return f"(silent: it {self.reason})" if self.reason else "(silent)"
+
 
 @dataclass(slots=True)
 class Dialogue:
@@ -93,6 +97,15 @@ class Dialogue:
     def text(self) -> str:
         """What was said, a line each."""
         return "\n".join(map(str, self.utterances))
+
+    @property
+    def turns(self) -> list[tuple[Any, str, str]]:
+        """Speaker, name and words of each turn, in order; for a silence, in parentheses, that it was one, and why."""
+        found: list[tuple[Any, str, str]] = []
+        for index in range(len(self.utterances) + 1):
+            found += [(one.speaker, one.name, str(one)) for one in self.silences if one.after == index]
+            found += [(one.speaker, one.name, one.text) for one in self.utterances[index : index + 1]]
+        return found
 
     def briefing(self, agent: Any) -> str:
         """Return what an agent reads of what it is about."""
@@ -146,6 +159,7 @@ def turn_of(conversation: Dialogue) -> Observation:
     closing = prompts.fill(
         "conversation_turn.md",
         name=own,
+        others=", ".join(others),
         last=heard[-1][0] if heard else "",
         n_own=len(speech.own),
         n_lines=len(conversation.utterances),

@@ -156,6 +156,7 @@ class AskingModel(ResumableModel):
         turns: int | None = None,
         until: Until | None = None,
         topic: str | Callable[[Any], str] = "",
+        sentences: int | None = 2,
     ) -> Dialogue:
         """Let agents talk with each other now, one after another, anywhere in a run.
 
@@ -169,15 +170,18 @@ class AskingModel(ResumableModel):
             until: Says after each turn whether the conversation is over; None: it goes on to the last turn.
             topic: What it is about: a text that all of them read; or a function that returns what an agent reads, such
                 as what it alone knows, or where its group meets.
+            sentences: Maximum number of sentences of what is said in a turn; None: no limit. A language model that
+                says more, repeats what has been said or what it was told, or speaks for somebody else, is asked once
+                more, with the reason; then its line is cut, or it is silent (see `mesa_llm.agents.talk`).
 
         Returns:
-            The conversation. A turn in which nothing could be said is among its `failures`; a conversation in which
-            everybody's first turn failed is over.
+            The conversation. A turn in which nothing could be said is among its `failures`, one in which somebody was
+            silent among its `silences`; a conversation in which everybody's first turn failed is over.
 
         Raises:
             ConfigError: If fewer than two agents talk, or one has no mind.
         """
-        return self.converse_in_groups([agents], turns=turns, until=until, topic=topic)[0]
+        return self.converse_in_groups([agents], turns=turns, until=until, topic=topic, sentences=sentences)[0]
 
     def converse_in_groups(
         self,
@@ -186,6 +190,7 @@ class AskingModel(ResumableModel):
         turns: int | None = None,
         until: Until | None = None,
         topic: str | Callable[[Any], str] = "",
+        sentences: int | None = 2,
     ) -> list[Dialogue]:
         """Let several groups of agents talk at the same time: one request of each is in flight at once.
 
@@ -194,6 +199,7 @@ class AskingModel(ResumableModel):
             turns: As for `converse`.
             until: As for `converse`.
             topic: As for `converse`.
+            sentences: As for `converse`.
 
         Returns:
             The conversations, in the order of the groups.
@@ -201,7 +207,7 @@ class AskingModel(ResumableModel):
         Raises:
             ConfigError: If an agent is in two groups, or as for `converse`.
         """
-        conversations = [dialogue.begin(group, topic) for group in groups]
+        conversations = [dialogue.begin(group, topic, sentences) for group in groups]
         everybody = [agent for talk in conversations for agent in talk.agents]
         if len(set(everybody)) < len(everybody):
             raise ConfigError("an agent can be in one conversation at a time; it is in two of the groups")

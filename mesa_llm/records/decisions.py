@@ -88,20 +88,18 @@ class Observation:
     images: tuple[Image, ...] = ()
     """Images for language models that take them; the text must do for all others."""
 
-<<<<<<< HEAD
     remembered: str | Callable[[Outcome], str] = ""
     """The sentence in which the agent remembers its typed answer, such as `"You said you would take {answer:ton}."`.
 
     Fields are as in `@action(did=…)`: `{answer}`, or a field of an answer that has several, `{result}` and
     `{facts[…]}`; or a function of the `Outcome`. Empty: a general sentence ("You answered 3.").
     """
-=======
+
     closing: str = ""
     """Text that ends the prompt, after who the agent is: the question, where it should be read last."""
 
     speech: Speaker | None = None
     """What a language model may say in answer, as `mesa_llm.agents.talk.Speech`; None: anything."""
->>>>>>> eba6b8b8 (Let agents say what is their own, new, and as long as was asked for)
 
     def _repr_html_(self) -> str:
         """Show the text and the options in Jupyter."""

@@ -86,11 +86,7 @@ def test_a_meeting_is_heard_remembered_and_read_and_replays(tmp_path) -> None:
     assert model.datacollector.model_vars["proposal"] == [None, 5, 5, None]
     remembered = model.agents[0].memory.recall("", 4)
     assert "Tons caught: Ada 5, Bruno 7, Clara 5, Dario 7, Elin 5." in remembered
-<<<<<<< HEAD
-    assert "Bruno said: “I shall catch 7 tons.”" in remembered
-=======
-    assert "Bruno: “In month 2 I, number 2, shall catch 7 tons.”" in remembered
->>>>>>> eba6b8b8 (Let agents say what is their own, new, and as long as was asked for)
+    assert "Bruno said: “In month 2 I, number 2, shall catch 7 tons.”" in remembered
 
 
 @pytest.mark.parametrize(("text", "tons"), [("Ada took 13 tons; let us take 8 tons each.", 8), ("Good fishing!", None)])

@@ -320,14 +320,15 @@ def test_the_time_left_is_shown_if_it_is_to_be(shows) -> None:
 
 def test_questions_aside_see_the_conversation_and_never_enter_it(discussion) -> None:
     def reply(request):
-        return {"answer": "yes"} if request.salt.purpose == "survey" else ToolCall("say", {"text": "I am for it."})
+        text = f"I am for it, {request.salt.time}."
+        return {"answer": "yes"} if request.salt.purpose == "survey" else ToolCall("say", {"text": text})
 
     model = finished(discussion(config_of(questions=[QUESTION]), llm=ScriptedLLM(reply)))
     room = model.sessions[0].room
-    assert [line.text for line in room.lines] == ["I am for it."] * 4
+    assert [line.text for line in room.lines] == [f"I am for it, {step}." for step in (1, 2, 3, 4)]
     assert [answer.after for answer in room.answers] == [0, 0, 2, 2, 4, 4]
     prompts = model.runlog.calls().query("purpose == 'survey'")["prompt"]
-    assert [prompt.count("I am for it.") for prompt in prompts] == [0, 0, 2, 2, 4, 4]
+    assert [prompt.count("I am for it,") for prompt in prompts] == [0, 0, 2, 2, 4, 4]
 
 
 def test_question_at_a_message_count_is_asked_once(discussion) -> None:

@@ -47,10 +47,10 @@ def test_what_a_role_knows_is_in_its_own_prompts_alone() -> None:
     for phrase, role in {
         "You are a werewolf": "werewolf",
         "is a werewolf too": "werewolf",
-        "attack(player": "werewolf",
+        "you proposed that the werewolves attack": "werewolf",
         "You are the seer": "seer",
         "You have seen": "seer",
-        "look_at(player": "seer",
+        "you looked at": "seer",
     }.items():
         readers = {player.role for player in game.players.values() if phrase in listener.texts[player.unique_id]}
         assert (phrase, readers) == (phrase, {role})

@@ -23,12 +23,12 @@ def lake_chart(model: CommonsModel) -> Chart:
 
 
 def meeting_cells(model: CommonsModel) -> list[Row]:
-    """List what was said in the meetings, the latest first."""
+    """List what was said in the meetings, and who was silent, the latest first."""
     talks = sorted(model.meetings.items(), reverse=True)
     return [
-        Row((f"{month}", line.name, line.text), agent=line.speaker.unique_id, step=month)
+        Row((f"{month}", name, text), agent=speaker.unique_id, step=month)
         for month, talk in talks
-        for line in talk.utterances
+        for speaker, name, text in talk.turns
     ]
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from statistics import fmean, median
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import (
-    AgentConfig,
     Dialogue,
     LLMAgent,
     LLMModel,
@@ -24,7 +23,16 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.model.measures import gini
-from mesa_llm_models.commons.text import NAMES, meeting_text, observation_text, proposal_text, proposed_tons, trip_text
+from mesa_llm_models.commons.text import (
+    NAMES,
+    configs_of,
+    meeting_text,
+    met_text,
+    observation_text,
+    outlook_text,
+    proposal_text,
+    proposed_tons,
+)
 
 CAPACITY, COLLAPSE = 100, 5
 """Tons of fish that the lake holds at most, and at the start; tons below which the fish die out."""
@@ -48,6 +56,9 @@ class CommonsScenario(LLMScenario):
     greed: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.3
     """How far rule twins go from a sustainable share to an equal split of all fish; how often despite a proposal."""
 
+    people: Literal["drawn", "alike"] = "drawn"
+    """Whether each fisher has a household, a boat and a temper, drawn with the seed, or they differ by name alone."""
+
     memory: str = "window:24"
     """Memory of the fishers."""
 
@@ -66,8 +77,10 @@ class Fisher(LLMAgent):
         self.catches: list[int] = []
 
     def observe(self) -> Observation:
-        """Return the stock and its own catches."""
-        text = observation_text(self.model.now, self.model.stock, self.catches)
+        """Return the stock, how much of it can be taken safely, and its own catches."""
+        model = self.model
+        share, n = model.share_of(model.stock), len(model.agents)
+        text = observation_text(model.now, model.stock, self.catches, share, n, COLLAPSE)
         return Observation(text, facts=self.model.stock, limits={"fish.tons": (0, self.model.stock)})
 
     def rule(self, seen: Observation) -> ToolCall:
@@ -81,7 +94,7 @@ class Fisher(LLMAgent):
         """Propose the sustainable share of the coming month."""
         return proposal_text(self.model.share_of(self.model.grown))
 
-    @action
+    @action(did="You set out to catch {tons:ton} of fish.")
     def fish(self, tons: Annotated[int, Field(ge=0)]) -> str:
         """Set out to catch fish this month.
 
@@ -89,7 +102,7 @@ class Fisher(LLMAgent):
             tons: How many tons you want to catch; 0 to catch none.
         """
         self.wanted = tons
-        return trip_text(tons)
+        return ""
 
 
 class CommonsModel(LLMModel):
@@ -114,7 +127,8 @@ class CommonsModel(LLMModel):
 
     def __init__(self, scenario: CommonsScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
-        configs = [AgentConfig(name=name) for name in NAMES[: self.scenario.n_agents]]
+        are_drawn = self.scenario.people == "drawn"
+        configs = configs_of(self.scenario.n_agents, self.run_seed, are_drawn=are_drawn)
         Fisher.create_agents(self, len(configs), config=configs, memory=self.scenario.memory)
         self.stock = CAPACITY
         self.shares: list[int] = []
@@ -139,9 +153,16 @@ class CommonsModel(LLMModel):
         if self.scenario.meeting and self.running:
             fishers, catches = self.agents.shuffle(), {fisher.config.name: fisher.catches[-1] for fisher in self.agents}
             text = meeting_text(self.now, self.stock, catches)
-            fishers.do(lambda fisher: fisher.memory.add(MemoryEntry(self.now, "observation", text)))
-            self.meetings[self.now] = self.converse(list(fishers), turns=len(fishers), topic=text)
+            topic = f"{text} {outlook_text(self.grown, self.share_of(self.grown), len(fishers))}"
+            self.meetings[self.now] = self.converse(list(fishers), turns=len(fishers), topic=topic)
+            met = MemoryEntry(self.now, "observation", met_text(text), is_sentence=True, moment=self.moment)
+            fishers.do(lambda fisher: fisher.memory.add(met))
         self.stock = self.grown
+
+    @property
+    def moment(self) -> str:
+        """The words for the present month, with which memories begin."""
+        return f"In month {self.now}"
 
     def harvest(self) -> None:
         """Land the fish of a month; if more is wanted than there is, each ton goes to one who still wants it."""

@@ -16,12 +16,12 @@ def player_cells(model: HiddenRolesModel) -> list[Row]:
 
 
 def talk_cells(model: HiddenRolesModel) -> list[Row]:
-    """List what was said, the last day first."""
+    """List what was said, and who was silent, the last day first."""
     days = reversed(list(enumerate(model.talks, start=1)))
     return [
-        Row((f"{day}", one.name, one.text), agent=one.speaker.unique_id, step=day)
+        Row((f"{day}", name, text), agent=speaker.unique_id, step=day)
         for day, talk in days
-        for one in talk.utterances
+        for speaker, name, text in talk.turns
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from random import Random
 from statistics import fmean
 from typing import Annotated, Any, ClassVar, Literal, Unpack
 
@@ -24,6 +25,19 @@ from mesa_llm import (
     ToolCall,
     action,
 )
+
+CHARACTERS = (
+    "You say plainly what you think, and like to speak first.",
+    "You watch how people talk before you judge them.",
+    "You trust people until they give you a reason not to.",
+    "You suspect whoever is quick to accuse somebody.",
+    "You joke a lot, and hate to be ignored.",
+    "You are calm, and want everybody to give reasons.",
+    "You are nervous, and you change your mind easily.",
+    "You remember well who said what, and who voted for whom.",
+    "You stand by your friends, and forgive nobody who lies.",
+)
+"""Sentences of which each player has one, which says how it is."""
 
 NAMES = ("Ada", "Bo", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo")
 """Names of the players."""
@@ -54,6 +68,9 @@ class HiddenRolesScenario(LLMScenario):
     ] = 1
     """Number of times that everybody speaks before the vote."""
 
+    people: Literal["drawn", "alike"] = "drawn"
+    """Whether each player has a character, drawn with the seed, or they differ by name and role alone."""
+
     memory: str = "window:30"
     """Memory of the players."""
 
@@ -63,12 +80,13 @@ class VillagePlayer(LLMAgent):
 
     Attributes:
         name, role: Its name; and `villager`, `seer` or `werewolf`.
+        character: How it is, in a sentence; empty: nothing is said of it.
         visions: Name of a player that it has looked at → whether that is a werewolf.
     """
 
     def __init__(self, model: HiddenRolesModel, name: str, role: str, **components: Any) -> None:
         super().__init__(model, config=AgentConfig(name=name), **components)
-        self.name, self.role = name, role
+        self.name, self.role, self.character = name, role, ""
         self.visions: dict[str, bool] = {}
 
     @property
@@ -87,23 +105,23 @@ class VillagePlayer(LLMAgent):
         phase = "vote" if self.model.is_day else BY_NIGHT.get(self.role, "vote")
         others = [other for other in self.model.agents if other is not self]
         names = tuple(other.name for other in others if phase != "attack" or other not in self.fellows)
-        text = self.model.prompt("scene.md", model=self.model, phase=phase)
+        text = self.model.prompt("scene.md", model=self.model, phase=phase, player=self)
         return Observation(text, tools=(phase,), options={"player": names}, label=phase)
 
-    @action
+    @action(did="You proposed that the werewolves attack {player}.")
     def attack(self, player: str) -> str:
         """Propose whom the werewolves attack in this night."""
         self.model.proposals.append(player)
         return "Done."
 
-    @action
+    @action(did="You looked at {player}. {result}")
     def look_at(self, player: str) -> str:
         """Find out whether a player is a werewolf."""
         self.visions[player] = self.model.players[player].role == "werewolf"
         self.learn()
-        return "Done."
+        return f"{player} is {'a' if self.visions[player] else 'no'} werewolf."
 
-    @action
+    @action(did="You voted for {player}.")
     def vote(self, player: str) -> str:
         """Vote to send a player away."""
         self.model.votes[self.name] = player
@@ -170,6 +188,10 @@ class HiddenRolesModel(LLMModel):
         self.random.shuffle(roles)
         memory = self.scenario.memory
         self.players = {who[0]: VillagePlayer(self, *who, memory=memory) for who in zip(NAMES[:n], roles, strict=True)}
+        if self.scenario.people == "drawn":
+            characters = Random(f"players {self.run_seed}").sample(CHARACTERS, n)
+            for player, character in zip(self.players.values(), characters, strict=True):
+                player.character = character
         for player in self.players.values():
             player.learn()
         self.proposals: list[str] = []
@@ -195,6 +217,17 @@ class HiddenRolesModel(LLMModel):
         return [player for player in self.agents if player.role == "werewolf"]
 
     @property
+    def n_wolves_left(self) -> int:
+        """Number of werewolves in play, as everybody can know: the role of each who left was announced."""
+        gone = [name for _, _, name in self.departures if self.players[name].role == "werewolf"]
+        return self.scenario.n_wolves - len(gone)
+
+    @property
+    def moment(self) -> str:
+        """The words for the present stage, with which memories begin."""
+        return f"On day {self.now}" if self.is_day else f"In night {self.now}"
+
+    @property
     def winner(self) -> Literal["village", "werewolves"] | None:
         """Who has won; None while the game goes on."""
         n_wolves = len(self.wolves)
@@ -217,10 +250,14 @@ class HiddenRolesModel(LLMModel):
         if self.winner is not None:
             return []
         order = self.random.sample(list(self.agents), len(self.agents))
-        topic = self.prompt("scene.md", model=self, phase="talk")
-        self.talks.append(self.converse(order, turns=self.scenario.rounds * len(order), topic=topic))
+        turns = self.scenario.rounds * len(order)
+        self.talks.append(self.converse(order, turns=turns, topic=self.scene_of_talk))
         self.votes = {}
         return list(self.agents)
+
+    def scene_of_talk(self, player: VillagePlayer) -> str:
+        """Return what a player reads when the village talks."""
+        return self.prompt("scene.md", model=self, phase="talk", player=player)
 
     def end_step(self) -> None:
         """Send away the player with the most votes."""

@@ -44,11 +44,11 @@ def town_scene(model: TownModel) -> SpaceScene:
 
 
 def talk_cells(model: TownModel) -> list[Row]:
-    """List what was said in the last hour."""
+    """List what was said in the last hour, and who was silent."""
     return [
-        Row((line.speaker.cell.coordinate, line.name, line.text), agent=line.speaker.unique_id)
+        Row((speaker.cell.coordinate, name, said), agent=speaker.unique_id)
         for talk in model.talks
-        for line in talk.utterances
+        for speaker, name, said in talk.turns
     ]
 
 

@@ -19,6 +19,9 @@ from mesa_llm_models.town import text
 MORNING, HOURS, PARTY_HOUR, PARTY_PLACE = 8, 14, 18, "park"
 """First hour of a day, its number of hours, and when and where the party is, on the last day."""
 
+PLANNED = "You planned your day: {answer!r}"
+"""The sentence in which people remember their plan."""
+
 MAX_TALKERS = 4
 """Maximum number of people in one conversation."""
 
@@ -62,6 +65,7 @@ class TownDweller(Mind, CellAgent):
         doing: What it does in this hour.
         plan: What it plans to do today.
         has_heard: Whether it has heard of the party.
+        heard: Who told it of the party, and in which words; None: nobody.
     """
 
     cell: Any
@@ -71,14 +75,26 @@ class TownDweller(Mind, CellAgent):
         self.home, self.work = home, work
         self.cell = model.grid[home]
         self.doing, self.plan, self.has_heard = text.PLACES[home], "", False
+        self.heard: tuple[str, str] | None = None
 
     def observe(self) -> Observation:
-        """Return the time, the place, who else is there, its plan, and where it can go."""
+        """Return the time, the place, who else is there, its plan, what it knows of the party, and where it can go."""
         present = {other.config.name: other.doing for other in self.cell.agents if other is not self}
-        seen = text.observation_text(self.model.day, self.model.hour, self.cell.coordinate, present, self.plan)
+        day, hour = self.model.day, self.model.hour
+        seen = text.observation_text(day, hour, self.cell.coordinate, present, self.plan, self.news)
         return Observation(seen, options={"place": tuple(text.PLACES)})
 
-    @action
+    @property
+    def news(self) -> str:
+        """What it knows of the party; empty: nothing."""
+        if self.heard is not None:
+            return text.heard_text(*self.heard)
+        if self is not self.model.host:
+            return ""
+        model = self.model
+        return text.party_text(model.day, model.hour, (model.scenario.days, PARTY_HOUR, PARTY_PLACE))
+
+    @action(did="You spent the hour here: {place} ({doing!r}).")
     def spend_hour(self, place: str, doing: Annotated[str, Field(max_length=120)]) -> str:
         """Spend the next hour in a place.
 
@@ -87,7 +103,7 @@ class TownDweller(Mind, CellAgent):
             doing: What you do there, in a few words.
         """
         self.cell, self.doing = self.model.grid[place], doing
-        return text.hour_text(place)
+        return ""
 
     def receive(self, answer: str, label: str, world: str) -> str:
         """Keep the plan of the day."""
@@ -120,6 +136,7 @@ class TownModel(LLMModel):
     """Everybody plans in the morning, chooses a place for each hour, and talks with those who are there.
 
     Attributes:
+        host: Who gives the party.
         grid: The places, each of which can be reached from all others.
         talks: Conversations of the last hour.
         acquainted: Pairs who have talked, by number.
@@ -146,7 +163,8 @@ class TownModel(LLMModel):
         for person in text.PEOPLE[: self.scenario.n_agents]:
             config = text.config_of(person, "" if self.agents else news)
             TownDweller(self, person.home, person.work, config=config, memory=self.scenario.memory)
-        self.agents[0].has_heard = True
+        self.host: TownDweller = self.agents[0]
+        self.host.has_heard = True
         self.talks: list[Dialogue] = []
         self.acquainted: set[tuple[int, int]] = set()
         self.guests, self.day, self.hour = 0, 1, MORNING
@@ -165,13 +183,23 @@ class TownModel(LLMModel):
         """Whether this is the hour of the party."""
         return (self.day, self.hour) == (self.scenario.days, PARTY_HOUR)
 
+    @property
+    def moment(self) -> str:
+        """The words for the present hour, with which memories begin."""
+        return f"On day {self.day} at {self.hour}:00"
+
+    def topic_for(self, one: TownDweller) -> str:
+        """Return what somebody reads who meets people: when and where, and what it knows of the party."""
+        where = text.meeting_text(self.day, self.hour, one.cell.coordinate)
+        return "\n".join(filter(None, (where, one.news)))
+
     def start_step(self) -> None:
         """Set the clock, and let everybody plan the day in its first hour."""
         day, hour = divmod(self.now - 1, HOURS)
         self.day, self.hour = day + 1, hour + MORNING
         if self.hour == MORNING:
             self.agents.set("plan", "")
-            question = Observation(text.plan_question(self.day), answer=str, label="plan")
+            question = Observation(text.plan_question(self.day), answer=str, label="plan", remembered=PLANNED)
             self.ask(list(self.agents), [question] * len(self.agents))
 
     def end_step(self) -> None:
@@ -180,13 +208,13 @@ class TownModel(LLMModel):
             self.guests = sum(one.has_heard and one.cell.coordinate == PARTY_PLACE for one in self.agents[1:])
         groups = [self.random.sample(group, min(len(group), MAX_TALKERS)) for group in self.groups if len(group) > 1]
         groups = [group for group in groups if self.random.random() < self.scenario.sociability]
-        topic = text.meeting_text(self.day, self.hour)
-        self.talks = self.converse_in_groups(groups, turns=self.scenario.turns, topic=topic)
+        self.talks = self.converse_in_groups(groups, turns=self.scenario.turns, topic=self.topic_for)
         for talk in self.talks:
             for utterance in talk.utterances:
                 if utterance.speaker.has_heard and text.NEWS_WORD in utterance.text.lower():
                     for one in talk.agents:
-                        one.has_heard = True
+                        if not one.has_heard:
+                            one.has_heard, one.heard = True, (utterance.name, utterance.text)
             if talk.utterances:
                 self.acquainted.update(combinations(sorted(one.unique_id for one in talk.agents), 2))
         self.running = self.now < HOURS * self.scenario.days

@@ -35,6 +35,17 @@ PLACES = {
 }
 """Place → what rule twins do there."""
 
+OFFERS = {
+    "Mill Lane": "homes",
+    "Hill Street": "homes",
+    "bakery": "bread, coffee and cake",
+    "market": "stalls, and people to talk to",
+    "school": "classes and a library",
+    "workshop": "wood, tools and things to mend",
+    "park": "trees and benches",
+}
+"""Place → what is there."""
+
 PEOPLE = (
     Biography("Rosa", "the baker, who likes to bring people together", "Mill Lane", "bakery"),
     Biography("Tom", "a carpenter of few words", "Mill Lane", "workshop"),
@@ -84,23 +95,40 @@ def plan_text(work: str) -> str:
     return f"Until 12 and from 13 to 17 I work ({work}). At 12 I have lunch in the bakery, later I go out, at 20 home."
 
 
-def observation_text(day: int, hour: int, place: str, present: Mapping[str, str], plan: str) -> str:
-    """Write what somebody sees: the time, the place, who else is there and what they do, and the own plan."""
+def party_text(day: int, hour: int, party: tuple[int, int, str]) -> str:
+    """Write what the host knows of its party now: that it is to come, is now, or is over.
+
+    Args:
+        day: The day, from 1.
+        hour: The hour of the day.
+        party: Its day, its hour and its place.
+    """
+    party_day, party_hour, place = party
+    if (day, hour) < (party_day, party_hour):
+        when = "today" if day == party_day else "tomorrow" if day + 1 == party_day else f"on day {party_day}"
+        return f"Your party is {when} at {party_hour}:00 in the {place}."
+    return f"Your party is now, in the {place}." if (day, hour) == (party_day, party_hour) else "Your party is over."
+
+
+def heard_text(name: str, said: str) -> str:
+    """Write what somebody knows of the party who has heard of it."""
+    return f"You have heard of a party. {name} said: {quoted(said, 300)}"
+
+
+def observation_text(day: int, hour: int, place: str, present: Mapping[str, str], plan: str, news: str) -> str:
+    """Write what somebody sees: the time, the place, who else is there and what they do, its plan, and its news."""
     others = ", ".join(f"{name} ({quoted(doing, 80)})" for name, doing in present.items()) or "nobody"
     lines = [f"It is {hour}:00 on day {day}. You are here: {place}. With you: {others}."]
-    return "\n".join([*lines, *([f"Your plan for today: {quoted(plan, 600)}"] if plan else []), places_text()])
+    lines += [f"Your plan for today: {quoted(plan, 600)}"] if plan else []
+    return "\n".join([*lines, *([news] if news else []), places_text()])
 
 
 def places_text() -> str:
     """List where one can spend an hour."""
-    return f"Places where you can spend the next hour: {', '.join(PLACES)}."
+    places = ", ".join(f"{place} ({there})" for place, there in OFFERS.items())
+    return f"Places where you can spend the next hour: {places}."
 
 
-def hour_text(place: str) -> str:
-    """Report where somebody spends the hour."""
-    return f"You are here now: {place}."
-
-
-def meeting_text(day: int, hour: int) -> str:
-    """Say when people meet."""
-    return f"It is about {hour}:30 on day {day}, and you meet people you know."
+def meeting_text(day: int, hour: int, place: str) -> str:
+    """Say when and where people meet."""
+    return f"It is about {hour}:30 on day {day}. You are here: {place}, and you meet people you know."
