@@ -90,6 +90,13 @@ class Bay(LLMModel):
     turns = 15
 
 
+class Council(DiscussionModel):
+    """A discussion in which nobody is asked aside, which would take as long as the talk."""
+
+    def _survey(self) -> None:
+        """Ask nobody."""
+
+
 class Lake(CommonsModel):
     """The commons, whose fishers follow their rule at sea, and a language model in the meeting."""
 
@@ -116,9 +123,7 @@ class Village(HiddenRolesModel):
 
 def debate(turns: int, **options: Any) -> LLMModel:
     """Hold a debate of a town council."""
-    model = DiscussionModel(config="debate", people_play=False, max_messages=turns, **options)
-    for session in model.sessions:  # nobody is asked aside, which would take as long as the talk
-        session.due_questions = lambda: []
+    model = Council(config="debate", people_play=False, max_messages=turns, **options)
     for _ in range(turns):
         if model.running:
             model.step()

@@ -13,7 +13,8 @@ def wanting(*tons: int, **parameters) -> CommonsModel:
 
     def reply(request):
         amount = tons[(request.salt.agent - 1) % len(tons)]
-        return call("fish", tons=amount) if request.tools else f"In month {request.salt.time + 1} I, number {request.salt.agent}, shall catch {amount} tons."
+        said = f"In month {request.salt.time + 1} I, number {request.salt.agent}, shall catch {amount} tons."
+        return call("fish", tons=amount) if request.tools else said
 
     return CommonsModel(llm=ScriptedLLM(reply), rng=1, **parameters)
 

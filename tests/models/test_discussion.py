@@ -410,7 +410,8 @@ def test_the_output_holds_what_each_message_and_answer_was_a_reply_to(discussion
     def reply(request):
         if request.salt.purpose == "survey":
             return {"answer": "yes"}
-        return {"speak": True, "reason": "."} if request.schema else ToolCall("say", {"text": f"I am for it, {request.salt.time}."})
+        text = f"I am for it, {request.salt.time}."
+        return {"speak": True, "reason": "."} if request.schema else ToolCall("say", {"text": text})
 
     persons = [person("Ada"), person("Ben", "first_decides_then_generates")]
     model = finished(discussion(config_of(*persons, questions=[QUESTION]), llm=ScriptedLLM(reply)))
