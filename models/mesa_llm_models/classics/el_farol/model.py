@@ -241,6 +241,11 @@ class FarolModel(LLMModel):
         self.datacollector.collect(self)
 
     @property
+    def moment(self) -> str:
+        """The week, as people remember it."""
+        return f"In week {self.now}"
+
+    @property
     def limit(self) -> float:
         """Number of people below which an evening at the bar is good."""
         return round(self.scenario.threshold * self.scenario.n_agents, 9)

@@ -198,6 +198,11 @@ class DilemmaModel(LLMModel):
         self.datacollector.collect(self)
 
     @property
+    def moment(self) -> str:
+        """The round, as guests remember it."""
+        return f"In round {self.now}"
+
+    @property
     def guests(self) -> list[Guest]:
         """The players who decide for themselves."""
         return [player for player in self.agents if isinstance(player, Guest)]

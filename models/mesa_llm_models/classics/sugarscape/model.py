@@ -160,7 +160,7 @@ class Trader(Mind, CellAgent):
         """Check whether a cell in sight is free."""
         return bool(self.places)
 
-    @action(when="can_go")
+    @action(when="can_go", did="You went to {place}.")
     def go_to(self, place: PlaceName) -> ActionResult:
         """Go to a free cell in sight, and eat what grows there.
 
