@@ -46,7 +46,7 @@ def of_resident(one: Any) -> Facts:
     yield "neighbours", f"{len(near)} neighbour" if near else "Nobody lives near you"
     if near:
         yield "those of one's colour", f"{n_alike or 'none'} {one.colour} like you"
-        yield "their share", f"{100 * n_alike / len(near):.0f} % of your neighbours are like you"
+        yield "their share", f"{100 * n_alike / len(near):.0f}% are like you"
         yield "share wanted", "You want 40 % or more"
     yield "contentment", "you are content here" if one.is_happy else "you are not content here"
     n_empty = town.scenario.size**2 - len(town.agents)
@@ -74,9 +74,8 @@ def of_patron(one: Any) -> Facts:
     past = bar.attendances[-bar.scenario.weeks :]
     n_crowded = sum(came >= bar.crowded for came in past)
     yield "attendances", f"the latest last: {', '.join(map(str, past))}."
-    yield "capacity", f"{bar.crowded} or more are a crowd"
-    yield "people", f"Of the {bar.scenario.n_agents} people"
-    yield "crowded weeks", f"in {'all' if n_crowded == len(past) else n_crowded or 'none'} of these {len(past)} weeks"
+    yield "capacity", f"It is crowded if {bar.crowded} or more of the {bar.scenario.n_agents} people come"
+    yield "crowded weeks", f"as in {'all' if n_crowded == len(past) else n_crowded or 'none'} of these weeks"
     if one.went is None:
         return
     is_good = past[-1] < bar.crowded
@@ -95,7 +94,9 @@ def of_person(one: Any) -> Facts:
     )
     if one.health == "susceptible":
         yield "whether one has been ill", "have had the virus" if one.has_been_ill else "You can catch the virus"
-    yield "contacts", f"There {'is 1 person' if n == 1 else f'are {n} people'}" if n else "nobody to meet"
+    yield "contacts", f"Of the {n} people" if n > 1 else "You meet one person" if n else "You meet nobody"
+    if n > 1:
+        yield "those who are ill", {0: "none is ill", 1: "1 is ill"}.get(n_ill, f"{n_ill} are ill")
     if one.health == "susceptible" and n_ill:
         yield "risk", f"with a chance of {100 * (1 - 0.6**n_ill):.0f} %"
     if one.health == "infected" and n_ill < n:
@@ -120,7 +121,7 @@ def of_villager(one: Any) -> Facts:
         same, other = f"{texts[0]} for both of you", f"yours is {texts[0]}, theirs is {texts[1]}"
         yield habit_name(feature), f"- {habit_name(feature)}: {same if own == theirs else other}"
     n_shared = sum(map(int.__eq__, one.habits, one.met))
-    yield "habits in common", "the same habits" if n_shared == 5 else f"Of your 5 habits, {n_shared or 'none'} "
+    yield "habits in common", f"You share {n_shared} of 5 habits"
 
 
 def of_trader(one: Any) -> Facts:
@@ -130,7 +131,7 @@ def of_trader(one: Any) -> Facts:
         n_steps = next(n for n in range(1, 999) if stock - n * need <= 0)
         yield f"how long {name} lasts", f"{name} in {'this step' if n_steps == 1 else f'{n_steps} steps'}"
     for name, cell in one.places.items():
-        yield name, f"- {name}: {cell.sugar or 'no'} sugar, {cell.spice or 'no'} spice"
+        yield name, f"- {name}: {cell.sugar} sugar, {cell.spice} spice"
 
 
 def of_animal(one: Any) -> Facts:
@@ -231,7 +232,7 @@ def test_a_player_reads_the_payoffs_the_history_and_what_it_was_worth() -> None:
 def test_nobody_is_told_of_one_people_or_of_none_who_are_ill(health: str, n_contacts: int, n_ill: int) -> None:
     text = epidemic_text(Condition(health, 1, False, n_contacts, n_ill, 0.4))
     assert not WRONG.search(text), text
-    assert ("nobody to meet" in text) is (n_contacts == 0)
+    assert ("You meet nobody" in text) is (n_contacts == 0)
 
 
 def test_numbers_of_a_meeting_agree_after_rounding() -> None:
@@ -251,7 +252,7 @@ def test_numbers_of_a_meeting_agree_after_rounding() -> None:
     [
         (("blue", 0, 0, 3), 0.4, "Nobody lives near you, so you are not content here."),
         (("blue", 0, 0, 3), 0.0, "you are content here"),
-        (("blue", 1, 0, 1), 0.4, "You have 1 neighbour: 1 blue like you, and none orange."),
+        (("blue", 1, 0, 1), 0.4, "You have 1 neighbour: 1 blue like you, and none orange, so 100% are like you."),
         (("blue", 1, 2, 1), 1 / 3, "at least 1 of 3 here: you are content here"),
         (("blue", 1, 2, 0), 0.4, "No home is empty, so nobody can move now."),
     ],

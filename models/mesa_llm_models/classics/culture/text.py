@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mesa_llm.text import noun_for
+from mesa_llm.text import counted
 from mesa_llm_models.classics.people import Traits
 
 HABITS: Mapping[str, tuple[str, ...]] = {
@@ -65,19 +65,14 @@ def observation_text(own: Sequence[int], theirs: Sequence[int], name: str) -> st
         theirs: The neighbour's.
         name: How others speak of the neighbour.
     """
-    n_shared = sum(map(int.__eq__, own, theirs))
-    lines = [f"You meet {name}, who lives next door. {_shared_text(n_shared, len(own))}"]
+    n_shared, n = sum(map(int.__eq__, own, theirs)), len(own)
+    nothing = ", so there is none that you could take over" if n_shared == n else ""
+    lines = [f"You meet {name}, who lives next door. You share {n_shared} of {counted(n, 'habit')}{nothing}:"]
     for feature, (one, other) in enumerate(zip(own, theirs, strict=True)):
         habit, mine = habit_name(feature), trait_name(feature, one)
         both = f"{mine} for both of you" if one == other else f"yours is {mine}, theirs is {trait_name(feature, other)}"
         lines.append(f"- {habit}: {both}")
     return "\n".join(lines)
-
-
-def _shared_text(n_shared: int, n: int) -> str:
-    if n_shared == n:
-        return "You have the same habits, so there is none that you could take over:"
-    return f"Of your {n} {noun_for(n, 'habit')}, {n_shared or 'none'} {'are' if n_shared > 1 else 'is'} the same:"
 
 
 def taken_text(feature: int, trait: int, name: str) -> str:

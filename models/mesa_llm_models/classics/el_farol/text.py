@@ -69,10 +69,10 @@ def observation_text(past: Past) -> str:
     """
     n_weeks, n = len(past.attendances), past.n_crowded
     weeks = ", ".join(map(str, past.attendances))
-    crowded = f"in {'all' if n == n_weeks else n or 'none'} of these {n_weeks} weeks"
+    which = "all" if n == n_weeks else n or "none"
     parts = [
         f"Number of people at the bar in the last {counted(n_weeks, 'week')}, the latest last: {weeks}.",
-        f"Of the {past.n_agents} people who may come, {past.crowded} or more are a crowd, as there were {crowded}.",
+        f"It is crowded if {past.crowded} or more of the {past.n_agents} people come, as in {which} of these weeks.",
         _last_week(past),
     ]
     if len(past.evenings) > 1:

@@ -68,8 +68,8 @@ def observation_text(seen: Condition) -> str:
 
 def _health_text(seen: Condition) -> str:
     if seen.health == "infected":
-        since = f"been ill for {counted(seen.n_steps_ill, 'step')}" if seen.n_steps_ill else "just fallen ill"
-        return f"You have {since}, and can pass the virus on."
+        since = f", and have been for {counted(seen.n_steps_ill, 'step')}" if seen.n_steps_ill else ""
+        return f"You are ill{since}. You can pass the virus on."
     if seen.health == "resistant":
         return "You have had the virus and recovered. You are immune: you cannot catch it again, nor pass it on."
     before = "have had the virus and recovered, but can catch it again" if seen.has_been_ill else "can catch the virus"
@@ -79,17 +79,11 @@ def _health_text(seen: Condition) -> str:
 def _contacts_text(seen: Condition) -> str:
     n, n_ill = seen.n_contacts, seen.n_ill
     if not n:
-        return "You have nobody to meet, whether you go out or not."
+        return "You meet nobody when you go out."
     if n == 1:
-        return (
-            f"There is one person whom you meet when both of you are out, and who is {'ill' if n_ill else 'not ill'}."
-        )
-    ill = "none of them is ill" if not n_ill else "all of them are ill" if n_ill == n else _some(n_ill)
-    return f"There are {n} people whom you meet when you and they are out: {ill}."
-
-
-def _some(n_ill: int) -> str:
-    return "1 of them is ill" if n_ill == 1 else f"{n_ill} of them are ill"
+        return f"You meet one person when you go out, who {'is' if n_ill else 'is not'} ill."
+    ill = "none is ill" if not n_ill else "1 is ill" if n_ill == 1 else f"{n_ill} are ill"
+    return f"Of the {n} people you meet when you go out, {ill}."
 
 
 def _risk_text(seen: Condition) -> str:

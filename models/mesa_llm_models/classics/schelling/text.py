@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mesa_llm.text import counted
-from mesa_llm_models.classics.people import Traits, percent
+from mesa_llm_models.classics.people import Traits
 
 STAYED, MOVED = "You stayed where you live.", "You moved into another home."
 """What came of the two actions."""
@@ -61,7 +61,7 @@ def observation_text(seen: Neighbourhood, wish: float | None) -> str:
     else:
         parts = [
             f"You are {colour}. You have {counted(n, 'neighbour')}: {_some(n_alike)} {colour} like you, and "
-            f"{_some(n_others)} {OTHER[colour]}. So {percent(n_alike / n)} of your neighbours are like you.",
+            f"{_some(n_others)} {OTHER[colour]}, so {n_alike / n:.0%} are like you.",
             *([] if wish is None else [_content(n_alike, n, wish)]),
         ]
     if not n_empty:

@@ -57,11 +57,6 @@ class Place(NamedTuple):
     spice: int
     """Spice that has grown there."""
 
-    @property
-    def grown(self) -> str:
-        """Both, as text."""
-        return f"{self.sugar or 'no'} sugar, {self.spice or 'no'} spice"
-
 
 def observation_text(stocks: Sequence[Stock], here: Place, free: Sequence[Place], n_traders: int) -> str:
     """Write what a person sees: its stocks and how long they last, its cell, and the free cells in sight.
@@ -78,12 +73,12 @@ def observation_text(stocks: Sequence[Stock], here: Place, free: Sequence[Place]
         f"You have {sugar.amount} sugar and {spice.amount} spice, and use up {sugar.need} sugar and {spice.need} spice "
         f"in each step. Without finding more, you would run out of {_when(sugar)}, and of {_when(spice)}"
         f"{'' if sugar.n_steps == spice.n_steps else f': it is {scarce.name} that you lack first'}.",
-        f"Your cell, {here.name}, holds {here.sugar or 'no'} sugar and {here.spice or 'no'} spice. "
-        f"{_traders_text(n_traders)}",
+        f"Your cell, {here.name}, holds {here.sugar} sugar and {here.spice} spice. {_traders_text(n_traders)}",
     ]
     if not free:
         return "\n".join([*lines, "No free cell is in sight."])
-    return "\n".join([*lines, "Free cells in sight:", *(f"- {place.name}: {place.grown}" for place in free)])
+    grown = [f"- {place.name}: {place.sugar} sugar, {place.spice} spice" for place in free]
+    return "\n".join([*lines, "Free cells in sight:", *grown])
 
 
 def _when(stock: Stock) -> str:

@@ -111,22 +111,15 @@ def observation_text(body: Body, here: Cell, around: Iterable[Cell]) -> str:
     return "\n".join(
         [
             f"You are a {body.kind}. {age}{food}: {hungry}. A meal of {FOOD[body.kind]} gives you {body.gain:g} more.",
-            f"You are at {here.name}. {_company_text(body.kind, here)} There is {here.grass} there.",
+            f"You are at {here.text}. You are {_oneself(body.kind, here)}.",
             "You can stay, or go to:",
             *(f"- {cell.text}" for cell in around),
         ]
     )
 
 
-def _company_text(kind: str, here: Cell) -> str:
-    """Say which other animals are in an animal's own cell."""
-    n_sheep, n_wolves = here.n_sheep - (kind == "sheep"), here.n_wolves - (kind == "wolf")
-    others = [f"{n_sheep} other sheep" if kind == "sheep" else f"{n_sheep} sheep"] if n_sheep else []
-    if n_wolves:
-        wolves = noun_for(n_wolves, "wolf", "wolves")
-        others.append(f"{n_wolves} other {wolves}" if kind == "wolf" else f"{n_wolves} {wolves}")
-    return (
-        f"With you {'is' if others[0].startswith('1 ') else 'are'} {' and '.join(others)}."
-        if others
-        else "You are alone there."
-    )
+def _oneself(kind: str, here: Cell) -> str:
+    """Say which of the animals in its own cell an animal is."""
+    if kind == "sheep":
+        return "that sheep" if here.n_sheep == 1 else "one of those sheep"
+    return "that wolf" if here.n_wolves == 1 else "one of those wolves"
