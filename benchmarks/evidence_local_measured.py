@@ -279,8 +279,9 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "Expected answer under a persona that should score high, minus that under one that should score low, from the "
         "probabilities of all answers; two wordings of each persona. *Reacts*: the interval excludes 0, and the "
         "difference is a tenth of the range or more. Questions are the units: nothing is said of other questions, and "
-        "the prompts were tuned on these. Elsewhere less is left: with local:1.5b, extraversion's contrast was 0.24 to "
-        "0.95 points with personas of other words, and 0.07 to 0.54 with eight other items (1.0.0, measured by hand).",
+        "the prompts were tuned on these. Elsewhere less is left: with local:1.5b, statements that share no word with "
+        "their personas give 0.23 points (0.09 to 0.34 by wording) in one half of the gate and 0.12 (0.04 to 0.25) in "
+        "the other ([1.5.0](choosing_a_model.md#does-it-react-to-who-it-is)).",
     ),
     "opinions": Measurement(
         "Does it change opinions as a known reference does?",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments import persona_gate
-from mesa_llm.experiments.persona import load_contrasts, run_contrasts
+from mesa_llm.experiments.persona import decimal_text, load_contrasts, range_text, run_contrasts
 from mesa_llm.experiments.persona_gate import gate_lines, gate_result, load_gate, stems
 from mesa_llm.registry import find_model
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion
 
 FOLDER = Path(persona_gate.__file__).parent
+ROOT = Path(__file__).parents[2]
 TRAITS = ["extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"]
 
 
@@ -90,6 +92,23 @@ def test_a_half_that_would_not_hold_anything_out_is_refused(own_half: Path, old:
 def test_an_unknown_name_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match=r"half B has no contrast 'opennes'.*did you mean openness"):
         load_gate("B").contrasts(["opennes"])
+
+
+def test_the_page_says_what_the_readings_say() -> None:
+    readings = json.loads((ROOT / "benchmarks" / "persona_gate.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "choosing_a_model.md").read_text(encoding="utf-8")
+    assert f"mesa_llm {readings['version']}, {readings['date']}" in page
+    for half in readings["halves"]:
+        rows = [*half["traits"], *half["choices"]]
+        assert [row["name"] for row in rows] == [one.name for one in load_gate(half["half"]).contrasts()]
+        for row in rows:
+            cells = [decimal_text(one) for one in (*row["by_wording"], row["difference"]["value"])]
+            assert f"| {half['half']} | {row['name']} | {' | '.join(cells)} | {row['difference']['n']} |" in page
+        mean = half["mean"]
+        spread = range_text(half["by_wording"])
+        assert f"{mean['value']:.2f} [{mean['low']:.2f}, {mean['high']:.2f}] points, {spread}" in page
+        n_right = sum(row["difference"]["value"] > 0 for row in half["choices"])
+        assert f"{n_right} of 6" in page
 
 
 def test_the_table_has_every_wording_the_range_and_what_was_counted() -> None:
