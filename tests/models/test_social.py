@@ -81,7 +81,7 @@ def test_users_who_may_not_pass_always_do_something() -> None:
 @pytest.mark.parametrize("llm", ["rule", "random"])
 def test_users_with_all_actions_turn_to_groups_and_products(llm) -> None:
     model = SocialModel(n_agents=12, llm=llm, rng=1, **EVERYTHING)
-    model.run_for(12)
+    model.run_for(20)
     done = set(model.runlog.actions().query("ok == 1")["action"])
     assert {"purchase_product", "create_group", "join_group", "send_to_group", "create_post", "like_post"} <= done
     if llm == "random":
@@ -135,7 +135,7 @@ def test_rule_twin_answers_interviews_and_unknown_users_are_refused() -> None:
 def test_actions_can_be_chosen_by_name() -> None:
     model = SocialModel(n_agents=4, actions="like_post, repost", rng=1)
     assert model.world.settings.actions == ("like_post", "repost")
-    assert "vote on a post or pass it on" in model.instructions_text
+    assert "like a post, to tell its author that you agree; or pass it on to all who" in model.instructions_text
     with pytest.raises(ConfigError, match=r"no action 'like_pots'; it has .*send_to_group"):
         SocialModel(actions="like_pots")
 

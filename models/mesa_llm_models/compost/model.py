@@ -33,6 +33,7 @@ from mesa_llm.text import NOT_KNOWN, counted, one_line
 from mesa_llm.world import Rules
 from mesa_llm_models.compost.agents import PersonaTexts, SimulatedPersona, answer_type
 from mesa_llm_models.compost.scores import Caricature, Controls, CorpusText, PersonaTopic, Scores, scores_of
+from mesa_llm_models.compost.text import writer_text
 
 Context = Literal["forum", "interview", "post"]
 """Where the texts appear, which chooses the prompt."""
@@ -90,6 +91,12 @@ class CompostScenario(LLMScenario):
 
     embedder: str = "wordllama"
     """Embedder of the texts: `wordllama`, `litellm:MODEL` or `sentence-transformers:MODEL`."""
+
+    people: Annotated[Literal["drawn", "alike"], Label("Writers of one persona are")] = "drawn"
+    """Whether each text of a persona on a topic is by another writer, with a trait and an occasion, or all by the
+    same one. The same writers are drawn for each persona, apart from everything else, and say nothing of any group.
+    Under the original rules they are alike, as in the paper.
+    """
 
     rules: Rules = "corrected"
     """How texts are asked for, seed words found and cells scored; `original` as the published program does."""
@@ -213,10 +220,21 @@ class CompostModel(LLMModel):
     def _sheet(self, agent: SimulatedPersona, topic: str, number: int) -> Sheet:
         """Return the sheet that asks for one text."""
         named = "" if topic == DEFAULT_TOPIC else one_line(topic)
-        file = "original.md" if self.scenario.rules == "original" else "write.md"
-        text = self.prompt(file, context=self.scenario.context, persona=with_article(agent.label), topic=named)
+        is_original = self.scenario.rules == "original"
+        file, values = "original.md" if is_original else "write.md", dict[str, str]()
+        if not is_original:
+            values["writer"] = self._writer(named, number)
+        text = self.prompt(
+            file, context=self.scenario.context, persona=with_article(agent.label), topic=named, **values
+        )
         item = Item(f"{agent.label} · {topic}", text, facts=PersonaTopic(agent.label, topic))
         return Sheet(f"{topic} #{number}", (item,))
+
+    def _writer(self, topic: str, number: int) -> str:
+        """Return who writes the text of this number in this round, besides the persona; empty if all are alike."""
+        if self.scenario.people == "alike":
+            return ""
+        return writer_text(random.Random(f"{self.run_seed} writer {topic} {self.now} {number}"), topic)
 
     def words_of(self, name: str) -> list[str]:
         """Return the words that mark a persona or a topic in texts of rule twins; none for the default ones."""

@@ -17,6 +17,7 @@ from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observati
 from mesa_llm.engine.activation import RandomShare
 from mesa_llm.tables import read_json
 from mesa_llm.text import one_line
+from mesa_llm_models.oasis.text import VOTING
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from mesa_llm_models.social.world import PRESETS, FeedItem, HotFeed, SocialFacts
@@ -334,6 +335,11 @@ class HerdModel(SocialModel):
             users: All users.
         """
         return []
+
+    @property
+    def talk(self) -> str:
+        """What the network is about: votes, as a sentence in the users' instructions."""
+        return VOTING
 
     def start_step(self) -> None:
         """Publish new posts and their comments, and cast the first votes."""

@@ -13,7 +13,7 @@ from pydantic import Field
 from mesa_llm import Hidden, Label, LLMOptions, Persona, Slider, Structure
 from mesa_llm.population import invented
 from mesa_llm.population.columns import People, people_of
-from mesa_llm_models.oasis.text import INFLUENCER_BIO, INFLUENCER_PERSONA, POST
+from mesa_llm_models.oasis.text import INFLUENCER_BIO, INFLUENCER_PERSONA, POST, news_text
 from mesa_llm_models.social.model import Names, SocialModel, SocialScenario
 from mesa_llm_models.social.population import listed, read_follows, with_follows
 from mesa_llm_models.social.world import Cascade, PresetName
@@ -107,6 +107,11 @@ class OasisModel(SocialModel):
         if not personas[index].posts:
             personas[index] = personas[index].model_copy(update={"posts": (parameters.post,)})
         return people_of(personas)
+
+    @property
+    def talk(self) -> str:
+        """What the network talks about: the influencer's news, as a sentence in the users' instructions."""
+        return news_text(self.world.names[self.influencer.unique_id])
 
     # -- measures
 

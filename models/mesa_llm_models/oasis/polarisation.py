@@ -30,7 +30,7 @@ from mesa_llm.population import DrawnPeople, Persona, from_distributions
 from mesa_llm.population.columns import People
 from mesa_llm.tables import read_json
 from mesa_llm.text import one_line
-from mesa_llm_models.oasis.text import CAUTIOUS, DILEMMA, QUESTION
+from mesa_llm_models.oasis.text import CAUTIOUS, DILEMMA, QUESTION, advice_text
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from mesa_llm_models.social.population import n_core_of, read_follows
@@ -340,6 +340,11 @@ class PolarisationModel(SocialModel):
             users: All users.
         """
         return [(users[self._asker], self.dilemma)]
+
+    @property
+    def talk(self) -> str:
+        """What the network talks about: the dilemma, as a sentence in the users' instructions."""
+        return advice_text(self.world.names[self.asker.unique_id], self.root_id, self.dilemma)
 
     @property
     def judge(self) -> Any:

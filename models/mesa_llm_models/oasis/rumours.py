@@ -15,6 +15,7 @@ from mesa_llm import Hidden, Label, LLMOptions, Observation, Slider, Structure, 
 from mesa_llm.engine.activation import uniform_draws
 from mesa_llm.population import DrawnPeople
 from mesa_llm.population.columns import People
+from mesa_llm_models.oasis.text import stories_text
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from mesa_llm_models.social.world import SocialFacts
@@ -197,6 +198,11 @@ class RumourModel(SocialModel):
         """
         self._order = self.random.sample(self.told, len(self.told))  # feeds break ties by recency
         return [(users[0], story.text) for story in self._order]
+
+    @property
+    def talk(self) -> str:
+        """What the network talks about: the stories of the first account, as a sentence in the users' instructions."""
+        return stories_text(self.world.names[1], TOPICS)
 
     def awake(self) -> list[list[Any]]:
         """Draw the active users and their order."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from mesa.discrete_space import CellAgent
 
-from mesa_llm import Decision, Failure, Mind, Observation, Outcome, Question, Settings, ToolCall
+from mesa_llm import AgentConfig, Decision, Failure, Mind, Observation, Outcome, Question, Settings, ToolCall
 from mesa_llm.config import NOBODY
 from mesa_llm.population.columns import ALWAYS, People
 from mesa_llm.records import options_for
@@ -71,6 +71,16 @@ class PopulationValue[T]:
         return self.default if people is None or index >= len(people) else self.look_up(people, index)
 
 
+class PopulationConfig(PopulationValue[AgentConfig]):
+    """The config of a person of the population, who also has a view on what the network talks about, if any."""
+
+    def __get__(self, user: Any, kind: Any = None) -> Any:
+        """Return the config, or the descriptor itself when read from the class."""
+        config = super().__get__(user, kind)
+        views = None if user is None else getattr(user.model, "views", None)
+        return config if views is None or config is NOBODY else views.config(user.unique_id, config)
+
+
 class SocialUser(Mind, CellAgent):
     """A user of the social network.
 
@@ -85,7 +95,7 @@ class SocialUser(Mind, CellAgent):
     activity = 0.7
     mood = 0.85
     topics: Any = PopulationValue(lambda people, index: people.topics(index) or NO_TOPICS, NO_TOPICS)
-    _config: Any = PopulationValue(lambda people, index: people.config(index, SETTINGS), NOBODY)
+    _config: Any = PopulationConfig(lambda people, index: people.config(index, SETTINGS), NOBODY)
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import json
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 import networkx as nx
 import numpy as np
@@ -36,11 +36,12 @@ from mesa_llm_models.social.population import (
     set_hours,
     shaped_edges,
 )
-from mesa_llm_models.social.text import examples_text
+from mesa_llm_models.social.text import examples_text, talk_text
+from mesa_llm_models.social.views import Views, openings, side_of
 from mesa_llm_models.social.world import PRESETS, Account, FeedName, PresetName, SocialWorld
 
 TOPIC = "a ban on cars in the town centre"
-"""Default topic of beliefs."""
+"""Default topic."""
 
 MAX_DRAWN = 500
 """Maximum number of users for which the network is laid out and drawn."""
@@ -177,8 +178,18 @@ class SocialScenario(LLMScenario):
     beliefs: Annotated[bool, Label("Posts move beliefs")] = False
     """Whether users have a belief about `topic` that shifts with the posts they read."""
 
-    topic: Annotated[str, Field(min_length=3, max_length=200), Label("Topic of beliefs")] = TOPIC
-    """Topic of beliefs, a proposal to be for or against."""
+    topic: Annotated[str, Field(min_length=3, max_length=200), Label("What people talk about")] = TOPIC
+    """What the network talks about, and what beliefs are about: a proposal to be for or against."""
+
+    about: Annotated[Literal["topic", "interests"] | None, Label("First posts are about")] = None
+    """What invented first posts are about: the `topic`, which then stands in the users' instructions, or each user's
+    own `interests`. None for the topic where the users are invented, in the presets that are not OASIS's.
+    """
+
+    people: Annotated[Literal["drawn", "alike"], Label("Views on the topic")] = "drawn"
+    """Whether users have a view on the `topic` that the network talks about, and a stake in it, `drawn` apart from
+    everything else; `alike`: nothing is said of it. With `beliefs` they have those.
+    """
 
     topic_words: Annotated[Names, Hidden()] = ()
     """Words by which the rule finds sentences about the topic; empty for the words of the topic."""
@@ -208,6 +219,7 @@ class SocialModel(LLMModel):
         users_file: Contents of the users file, with the skipped rows; empty without a file.
         step_minutes: Simulated minutes per step.
         opinions: Opinions of the users on the topic; None without beliefs.
+        views: What the users think of the topic; None if nothing is said of it.
         user_class: Class of its users.
         n_users: Number of users without a number or file.
     """
@@ -229,6 +241,8 @@ class SocialModel(LLMModel):
         self.worlds = (self.world,)
         self.opinions = self._opinions()
         self.users_file = Users([])
+        has_views = self.is_about_topic and parameters.people == "drawn" and not parameters.beliefs
+        self.views = Views(parameters.topic, self.run_seed) if has_views else None
         self.population = self._people()
         set_hours(self.population, parameters, self.users_file, self.random)
         if is_hourly(parameters) and "activation" not in options:
@@ -315,9 +329,27 @@ class SocialModel(LLMModel):
             share = 0.25 if self.scenario.preset in OWN_PRESETS else 0.0
         if not share and "create_post" not in actions:
             self.engine.warn("there are no posts, and nobody can write one: set first_posts=, or users= with posts")
-        return [
-            (user, user.remark()) for user in self.random.sample(list(users), math.ceil(round(share * len(users), 6)))
-        ]
+        authors = self.random.sample(list(users), math.ceil(round(share * len(users), 6)))
+        remarks = [(user, user.remark()) for user in authors]
+        if not self.is_about_topic:
+            return remarks
+        positions, topic = self.stances(), self.scenario.topic
+        sides = [side_of(user.unique_id, self.run_seed, positions) for user in authors]
+        return list(zip(authors, openings(topic, sides, self.run_seed), strict=True))
+
+    @property
+    def is_about_topic(self) -> bool:
+        """Whether the network talks about the topic, and not about what each of its users is interested in."""
+        chosen = self.scenario
+        if chosen.about is None:
+            is_invented = chosen.users is None and chosen.population == "invented"
+            return is_invented and chosen.preset in OWN_PRESETS and type(self).opening is SocialModel.opening
+        return chosen.about == "topic"
+
+    @property
+    def talk(self) -> str:
+        """What the network talks about, as a sentence in the users' instructions; empty if nothing in particular."""
+        return talk_text(self.scenario.topic) if self.is_about_topic else ""
 
     def sign_up(self, persona: Persona | None = None, follows: Iterable[int] = (), **components: Any) -> SocialUser:
         """Let somebody join the network, at any time in a run; `user.remove()` lets somebody leave.

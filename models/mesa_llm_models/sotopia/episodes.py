@@ -8,7 +8,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Protocol
 
-from mesa_llm import AgentConfig, Settings, ToolError
+from mesa_llm import AgentConfig, Observation, Settings, ToolError
 from mesa_llm_models.discussion.agents import Moderator
 from mesa_llm_models.discussion.world import (
     EndRule,
@@ -28,7 +28,7 @@ from mesa_llm_models.discussion.world.text import turns
 from mesa_llm_models.sotopia.agents import AGREED, SHARE, Author, RolePlayer, ScriptMove
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
 from mesa_llm_models.sotopia.scenes import Pairing, Scenes
-from mesa_llm_models.sotopia.text import KNOWN_BY_NAME, UNKNOWN, left_text
+from mesa_llm_models.sotopia.text import KNOWN_BY_NAME, UNKNOWN, left_text, move_text
 from mesa_llm_models.sotopia.visibility import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
 
 CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLeft: "left", Stale: "stale"}
@@ -170,7 +170,7 @@ class Episode:
 
     def own_portrait(self, seat: int) -> str:
         """Describe a person to itself, including its secret."""
-        return f"You are {portrait(self.characters[seat], WHOLE)}"
+        return f"You are {portrait(self.characters[seat], WHOLE, is_own=True)}"
 
     def others_known(self, seat: int) -> list[dict[str, str]]:
         """Return what a person reads about each of the others, for `brief.md`: `name`, `about` and `goal`."""
@@ -264,6 +264,22 @@ class Episode:
             if reason := rule.reason(self.room):
                 self.end, self.code = reason, CODES[type(rule)]
                 return
+
+    def asked(self, agent_id: int, seen: Observation) -> Observation:
+        """Return what a person observes on its turn, with who it is before, and what it can do last.
+
+        Args:
+            agent_id: Mesa `unique_id` of the person.
+            seen: What the room shows it.
+        """
+        chosen, facts = self.model.scenario, seen.facts
+        n_left = chosen.max_turns - facts.turn + 1
+        n_people = len(facts.others) + 1
+        own_left = {"round-robin": -(-n_left // n_people), "simultaneous": n_left}.get(chosen.order)
+        text = move_text(
+            facts, agent_id, max_turns=chosen.max_turns, turns_left=own_left, max_silent=chosen.max_stale + 1
+        )
+        return replace(seen, text=text, persona_place="first")
 
     def play(self, move: ScriptMove) -> None:
         """Carry out one move of a script, as a turn.

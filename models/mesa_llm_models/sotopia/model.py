@@ -243,7 +243,7 @@ class SotopiaModel(LLMModel):
     @staticmethod
     def _turns(episodes: Sequence[Episode]) -> list[Turn]:
         return [
-            Turn(episode.persons_by_id[agent_id], seen)
+            Turn(episode.persons_by_id[agent_id], episode.asked(agent_id, seen))
             for episode in episodes
             for agent_id, seen in episode.room.due().items()
         ]

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from mesa_llm.text import one_line
 from mesa_llm.world import Rules
 from mesa_llm_models.sotopia.scenes import CharacterProfile, Relation
-from mesa_llm_models.sotopia.text import portrait_text
+from mesa_llm_models.sotopia.text import LABELS, OWN_LABELS, portrait_text
 
 NAME = ("first_name", "last_name")
 
@@ -37,16 +37,17 @@ ENVIRONMENT = "environment"
 """Viewer that sees everything: the judge."""
 
 
-def portrait(character: CharacterProfile, fields: Collection[str]) -> str:
+def portrait(character: CharacterProfile, fields: Collection[str], *, is_own: bool = False) -> str:
     """Describe a character by some of its fields; empty if there are none.
 
     Args:
         character: The character.
         fields: Names of the visible fields.
+        is_own: Whether the character itself reads it.
     """
     texts = {field: one_line(str(getattr(character, field))) for field in WHOLE if field in fields}
     name = " ".join(filter(None, (texts.get(field) for field in NAME)))
-    return portrait_text(name, texts)
+    return portrait_text(name, texts, OWN_LABELS if is_own else LABELS)
 
 
 def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules: Rules = "corrected") -> str:

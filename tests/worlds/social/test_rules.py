@@ -102,7 +102,7 @@ def test_own_posts_are_rated_only_where_that_is_allowed(world: SocialWorld) -> N
     lax = SocialWorld("reddit", self_rating=True)
     lax.sign_up(ANN)
     lax.create_post(ANN, "x")
-    assert lax.like_post(ANN, 1).text == "You like post 1 now."
+    assert lax.like_post(ANN, 1).text == "You liked your own post 1 (“x”)."
 
 
 def test_own_comments_are_not_rated(world: SocialWorld) -> None:
@@ -281,7 +281,7 @@ def test_comments_of_muted_users_and_under_their_posts_cannot_be_rated(world: So
 def test_a_vote_is_taken_back_even_from_what_is_muted(world: SocialWorld) -> None:
     world.like_post(BO, 1)
     world.mute(BO, ANN)
-    assert world.unlike_post(BO, 1).text == "You no longer like post 1."
+    assert world.unlike_post(BO, 1).text == "You took back your like of Ann’s post 1 (“The bakery opens at six.”)."
 
 
 def test_an_agent_without_account_is_a_mistake_of_the_modeller(world: SocialWorld) -> None:

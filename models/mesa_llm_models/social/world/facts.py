@@ -198,6 +198,28 @@ class ProductView:
     """Number sold so far."""
 
 
+class OwnPost(NamedTuple):
+    """One of the viewer's own posts, and what came of it."""
+
+    post_id: int
+    """Its id."""
+
+    step: int
+    """Step of publication."""
+
+    likes: int
+    """Current number of likes."""
+
+    dislikes: int
+    """Current number of dislikes."""
+
+    shares: int
+    """Number of reposts and quotes."""
+
+    answers: int
+    """Number of replies and comments under it."""
+
+
 @frozen
 class SocialFacts:
     """Facts one user observes in one step."""
@@ -225,6 +247,12 @@ class SocialFacts:
 
     muted: tuple[int, ...]
     """Ids of listed users the user muted; only if it can unmute."""
+
+    follows: tuple[int, ...] = ()
+    """Ids of the first few users it follows."""
+
+    own_posts: tuple[OwnPost, ...] = ()
+    """Its latest posts, newest first."""
 
     products: tuple[ProductView, ...] = ()
     """Products on offer; only if the user can buy."""

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mesa_llm.errors import ToolError
 from mesa_llm.records import ActionResult
+from mesa_llm.text import quoted
 from mesa_llm.tools.tool import action
 from mesa_llm_models.social.world.accounts import SocialAccounts, UserId
 from mesa_llm_models.social.world.post_index import ORIGINAL, QUOTE, REPLY, REPOST
@@ -146,7 +147,9 @@ class SocialRules(SocialAccounts):
         text = self.cleaned(content, "post")
         post_id = self.add_post(agent_id, ORIGINAL, text)
         self.trace(agent_id, "create_post", content=text, post_id=post_id)
-        return ActionResult(self.wording.result_text("create_post", post_id=post_id), post_id=post_id)
+        return ActionResult(
+            self.wording.result_text("create_post", post_id=post_id, content=quoted(text)), post_id=post_id
+        )
 
     @action(options={"post_id": "posts"})
     def reply(self, agent_id: int, post_id: PostId, content: Text) -> ActionResult:
@@ -161,7 +164,8 @@ class SocialRules(SocialAccounts):
         reply_id = self.add_post(agent_id, REPLY, text, parent_id)
         self.notify_author(parent_id, "reply", agent_id, reply_id, text)
         self.trace(agent_id, "reply", content=text, post_id=parent_id, new_post_id=reply_id)
-        reported = self.wording.result_text("reply", parent_id=parent_id, reply_id=reply_id)
+        told = self.told(agent_id, parent_id)
+        reported = self.wording.result_text("reply", post=told, content=quoted(text), reply_id=reply_id)
         return ActionResult(reported, post_id=reply_id, parent_id=parent_id)
 
     @action(options={"post_id": "posts"})
@@ -180,7 +184,8 @@ class SocialRules(SocialAccounts):
         self.look_changed(target)
         self.notify_author(target, "comment", agent_id, comment_id, text)
         self.trace(agent_id, "create_comment", content=text, comment_id=comment_id)
-        reported = self.wording.result_text("create_comment", post_id=target, comment_id=comment_id)
+        told = self.told(agent_id, target)
+        reported = self.wording.result_text("create_comment", post=told, content=quoted(text), comment_id=comment_id)
         return ActionResult(reported, comment_id=comment_id, parent_id=target)
 
     @action(options={"post_id": "posts"}, allowed={"post_id": "may_repost"})
@@ -193,7 +198,8 @@ class SocialRules(SocialAccounts):
         source_id = self._shown_post(agent_id, post_id)
         repost_id = self._pass_on(agent_id, post_id, source_id)
         self.count_on_post(source_id, "shares", 1)
-        return ActionResult(self.wording.result_text("repost", post_id=post_id), post_id=repost_id, source_id=source_id)
+        text = self.wording.result_text("repost", post=self.told(agent_id, source_id))
+        return ActionResult(text, post_id=repost_id, source_id=source_id)
 
     def may_repost(self, agent_id: int, post_id: int) -> bool:
         """Check whether a user may repost a post it sees: one by others that it has not reposted yet."""
@@ -242,7 +248,9 @@ class SocialRules(SocialAccounts):
         self.notify_author(source_id, "quote", agent_id, quote_id, text)
         self.trace(agent_id, "quote_post", quoted_id=post_id, new_post_id=quote_id, quote_content=text)
         return ActionResult(
-            self.wording.result_text("quote_post", post_id=source_id, quote_id=quote_id),
+            self.wording.result_text(
+                "quote_post", post=self.told(agent_id, source_id), content=quoted(text), quote_id=quote_id
+            ),
             post_id=quote_id,
             source_id=source_id,
         )
@@ -276,7 +284,8 @@ class SocialRules(SocialAccounts):
     def _vote(self, agent_id: int, post_id: int, value: float) -> ActionResult:
         vote = 1 if value > 0 else -1
         source_id = self._rate_post(agent_id, post_id, vote)
-        text = self.wording.result_text("vote", post_id=source_id, direction="up" if value > 0 else "down")
+        direction = "up" if value > 0 else "down"
+        text = self.wording.result_text("vote", post=self.told(agent_id, source_id), direction=direction)
         return ActionResult(text, source_id=source_id, vote=vote)
 
     @action(options={"post_id": "posts"}, allowed={"post_id": "may_rate"})
@@ -287,7 +296,8 @@ class SocialRules(SocialAccounts):
             post_id: Number of the post.
         """
         source_id = self._rate_post(agent_id, post_id, 1)
-        return ActionResult(self.wording.result_text("like_post", post_id=source_id), source_id=source_id, vote=1)
+        text = self.wording.result_text("like_post", post=self.told(agent_id, source_id))
+        return ActionResult(text, source_id=source_id, vote=1)
 
     @action(options={"post_id": "liked_posts"})
     def unlike_post(self, agent_id: int, post_id: PostId) -> ActionResult:
@@ -297,7 +307,8 @@ class SocialRules(SocialAccounts):
             post_id: Number of a post you like.
         """
         source_id = self._undo_post(agent_id, post_id, 1)
-        return ActionResult(self.wording.result_text("unlike_post", post_id=source_id), source_id=source_id, vote=0)
+        text = self.wording.result_text("unlike_post", post=self.told(agent_id, source_id))
+        return ActionResult(text, source_id=source_id, vote=0)
 
     @action(options={"post_id": "posts"}, allowed={"post_id": "may_rate"})
     def dislike_post(self, agent_id: int, post_id: PostId) -> ActionResult:
@@ -307,7 +318,8 @@ class SocialRules(SocialAccounts):
             post_id: Number of the post.
         """
         source_id = self._rate_post(agent_id, post_id, -1)
-        return ActionResult(self.wording.result_text("dislike_post", post_id=source_id), source_id=source_id, vote=-1)
+        text = self.wording.result_text("dislike_post", post=self.told(agent_id, source_id))
+        return ActionResult(text, source_id=source_id, vote=-1)
 
     @action(options={"post_id": "disliked_posts"})
     def undo_dislike_post(self, agent_id: int, post_id: PostId) -> ActionResult:
@@ -317,9 +329,8 @@ class SocialRules(SocialAccounts):
             post_id: Number of a post you dislike.
         """
         source_id = self._undo_post(agent_id, post_id, -1)
-        return ActionResult(
-            self.wording.result_text("undo_dislike_post", post_id=source_id), source_id=source_id, vote=0
-        )
+        text = self.wording.result_text("undo_dislike_post", post=self.told(agent_id, source_id))
+        return ActionResult(text, source_id=source_id, vote=0)
 
     @action(options={"comment_id": "comments"}, allowed={"comment_id": "may_rate_comment"})
     def like_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
@@ -329,9 +340,8 @@ class SocialRules(SocialAccounts):
             comment_id: Number of the comment.
         """
         self._rate_comment(agent_id, comment_id, 1)
-        return ActionResult(
-            self.wording.result_text("like_comment", comment_id=comment_id), comment_id=comment_id, vote=1
-        )
+        text = self.wording.result_text("like_comment", comment=self.comment_told(agent_id, comment_id))
+        return ActionResult(text, comment_id=comment_id, vote=1)
 
     @action(options={"comment_id": "liked_comments"})
     def unlike_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
@@ -341,9 +351,8 @@ class SocialRules(SocialAccounts):
             comment_id: Number of a comment you like.
         """
         self._undo_comment(agent_id, comment_id, 1)
-        return ActionResult(
-            self.wording.result_text("unlike_comment", comment_id=comment_id), comment_id=comment_id, vote=0
-        )
+        text = self.wording.result_text("unlike_comment", comment=self.comment_told(agent_id, comment_id))
+        return ActionResult(text, comment_id=comment_id, vote=0)
 
     @action(options={"comment_id": "comments"}, allowed={"comment_id": "may_rate_comment"})
     def dislike_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
@@ -353,9 +362,8 @@ class SocialRules(SocialAccounts):
             comment_id: Number of the comment.
         """
         self._rate_comment(agent_id, comment_id, -1)
-        return ActionResult(
-            self.wording.result_text("dislike_comment", comment_id=comment_id), comment_id=comment_id, vote=-1
-        )
+        text = self.wording.result_text("dislike_comment", comment=self.comment_told(agent_id, comment_id))
+        return ActionResult(text, comment_id=comment_id, vote=-1)
 
     @action(options={"comment_id": "disliked_comments"})
     def undo_dislike_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
@@ -365,9 +373,8 @@ class SocialRules(SocialAccounts):
             comment_id: Number of a comment you dislike.
         """
         self._undo_comment(agent_id, comment_id, -1)
-        return ActionResult(
-            self.wording.result_text("undo_dislike_comment", comment_id=comment_id), comment_id=comment_id, vote=0
-        )
+        text = self.wording.result_text("undo_dislike_comment", comment=self.comment_told(agent_id, comment_id))
+        return ActionResult(text, comment_id=comment_id, vote=0)
 
     @action(options={"post_id": "posts"}, allowed={"post_id": "may_report"})
     def report_post(self, agent_id: int, post_id: PostId, reason: Reason) -> ActionResult:
@@ -386,7 +393,7 @@ class SocialRules(SocialAccounts):
         self.store.add("report", agent_id, target, text, self.step)
         self.trace(agent_id, "report_post", post_id=target, report_reason=text)
         self.count_on_post(target, "reports", 1)
-        return ActionResult(self.wording.result_text("report_post", post_id=target), source_id=target)
+        return ActionResult(self.wording.result_text("report_post", post=self.told(agent_id, target)), source_id=target)
 
     def may_report(self, agent_id: int, post_id: int) -> bool:
         """Check whether a user may report a post it sees: one by others that it has not reported yet."""

@@ -48,7 +48,8 @@ class OriginalSocialRules(SocialRules, SocialView):
         self.store.add(VERBS[vote], agent_id, post_id, self.step)
         self.trace(agent_id, "vote", post_id=post_id, value=vote)
         self.count_on_post(post_id, f"{VERBS[vote]}s", 1)
-        return ActionResult(self.wording.result_text("original_vote", post_id=post_id), source_id=post_id, vote=vote)
+        text = self.wording.result_text("original_vote", post=self.told(agent_id, post_id))
+        return ActionResult(text, source_id=post_id, vote=vote)
 
     def may_vote(self, agent_id: int, post_id: int) -> bool:
         """Check whether a user has not voted on a post; on its own it may."""

@@ -42,6 +42,9 @@ FEEDS: dict[str, Feed] = {
 recommender.
 """
 
+UNITS = {1.0: "minute", 60.0: "hour", 24 * 60.0: "day"}
+"""Minutes in a step → the word for such a step."""
+
 MAX_PRODUCTS = 30
 """Maximum number of products on offer, since every observation lists them."""
 
@@ -114,6 +117,9 @@ class SocialSettings:
     search_results: int = 10
     """Maximum number of search results."""
 
+    own_posts_shown: int = 3
+    """Maximum number of a user's own posts that its observation lists."""
+
     notice_steps: int = 1
     """Number of steps for which users see notices of others' actions."""
 
@@ -160,6 +166,11 @@ class SocialSettings:
             raise ConfigError(f"at most {MAX_PRODUCTS} products can be on offer, got {len(self.products)}")
         if self.products and "purchase_product" not in self.actions:
             raise ConfigError("products are bought by the action purchase_product, which is not among the actions")
+
+    @property
+    def unit(self) -> str:
+        """Unit of time of all that users read: `minute`, `hour` or `day`, or else `step`."""
+        return UNITS.get(self.step_minutes, "step")
 
     @property
     def chosen_feed(self) -> Feed:

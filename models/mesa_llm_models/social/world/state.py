@@ -276,6 +276,25 @@ class SocialState:
         bios = dict(self.store.of_ids(query, np.unique(user_ids).tolist()))
         return [bios[user_id] for user_id in user_ids.tolist()]
 
+    def content_of(self, post_id: int) -> str:
+        """Return the text of a post; a subclass with the texts at hand need not read it."""
+        return self.posts_texts([post_id])[post_id]
+
+    def told(self, agent_id: int, post_id: int) -> str:
+        """Name a post where a user's action on it is told: whose it is, and how it begins."""
+        source_id = self.source_id(post_id)
+        author = self.author_of(source_id)
+        name = "" if author == agent_id else self.names.get(author, f"user {author}")
+        return self.wording.told_text("post", source_id, name, self.content_of(source_id))
+
+    def comment_told(self, agent_id: int, comment_id: int) -> str:
+        """Name a comment where a user's action on it is told: whose it is, and how it begins."""
+        query = "SELECT comment_id, content FROM comment WHERE comment_id IN ({})"
+        content = dict(self.store.of_ids(query, [comment_id]))[comment_id]
+        author = self.comments.get("author", comment_id - 1)
+        name = "" if author == agent_id else self.names.get(author, f"user {author}")
+        return self.wording.told_text("comment", comment_id, name, content)
+
     # look-ups
 
     def is_user(self, user_id: int) -> bool:

@@ -4,35 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from textwrap import shorten
 
-from mesa_llm.text import counted, quoted, sentences
-from mesa_llm_models.social.world.facts import FeedItem, GroupView, MessageView, PostView, ReplyView, SocialFacts
+from mesa_llm.text import counted, one_line, quoted, sentences
+from mesa_llm_models.social.world.facts import (
+    FeedItem,
+    GroupView,
+    MessageView,
+    OwnPost,
+    PostView,
+    ReplyView,
+    SocialFacts,
+)
 from mesa_llm_models.social.world.settings import SocialSettings
 from mesa_llm_models.social.world.state import Notice
 from mesa_llm_models.social.world.store import Names
 
 RESULTS = {
     "still_follow": "You follow user {user_id}.",
-    "follow": "You follow {name} (user {user_id}) now.",
-    "unfollow": "You no longer follow {name} (user {user_id}).",
+    "follow": "You followed {name} (user {user_id}).",
+    "unfollow": "You stopped following {name} (user {user_id}).",
     "mute": "You muted {name} (user {user_id}).",
-    "unmute": "You no longer mute {name} (user {user_id}).",
-    "create_post": "You published post {post_id}.",
-    "reply": "You replied to post {parent_id}; your reply is post {reply_id}.",
-    "create_comment": "You commented on post {post_id}; it is comment {comment_id}.",
-    "repost": "You reposted post {post_id}.",
-    "quote_post": "You quoted post {post_id} in post {quote_id}.",
-    "vote": "You voted post {post_id} {direction}.",
-    "original_vote": "You voted on post {post_id}.",
-    "like_post": "You like post {post_id} now.",
-    "unlike_post": "You no longer like post {post_id}.",
-    "dislike_post": "You dislike post {post_id} now.",
-    "undo_dislike_post": "You no longer dislike post {post_id}.",
-    "like_comment": "You like comment {comment_id} now.",
-    "unlike_comment": "You no longer like comment {comment_id}.",
-    "dislike_comment": "You dislike comment {comment_id} now.",
-    "undo_dislike_comment": "You no longer dislike comment {comment_id}.",
-    "report_post": "You reported post {post_id}.",
+    "unmute": "You stopped muting {name} (user {user_id}).",
+    "create_post": "You posted {content} (post {post_id}).",
+    "reply": "You answered {post} with {content} (reply {reply_id}).",
+    "create_comment": "You commented on {post}: {content} (comment {comment_id}).",
+    "repost": "You passed on {post}.",
+    "quote_post": "You passed on {post} with your own words {content} (post {quote_id}).",
+    "vote": "You voted {direction} {post}.",
+    "original_vote": "You voted on {post}.",
+    "like_post": "You liked {post}.",
+    "unlike_post": "You took back your like of {post}.",
+    "dislike_post": "You disliked {post}.",
+    "undo_dislike_post": "You took back your dislike of {post}.",
+    "like_comment": "You liked {comment}.",
+    "unlike_comment": "You took back your like of {comment}.",
+    "dislike_comment": "You disliked {comment}.",
+    "undo_dislike_comment": "You took back your dislike of {comment}.",
+    "report_post": "You reported {post}.",
     "purchase_product": "You bought {amount} of {product}.",
     "create_group": "You opened group {group_id} {name}, and are in it.",
     "join_group": "You joined group {group_id} {name}.",
@@ -44,7 +53,7 @@ RESULTS = {
     "no_trend": "Nothing is trending.",
     "no_group": "You are in no group.",
 }
-"""Action or tool → what came of it; `no_…`: that nothing was found."""
+"""Action or tool → what came of it, as the user remembers it; `no_…`: that nothing was found."""
 
 result_text = sentences(RESULTS)
 
@@ -101,20 +110,59 @@ MAX_NAMED = 2
 """Maximum number of users named in a notice; the others are counted."""
 
 
+TOLD_CHARACTERS = 60
+"""Maximum number of characters quoted of a post or comment where a user's action on it is told."""
+
+MAX_FOLLOWED = 5
+"""Maximum number of followed users that are named; the others are counted."""
+
+
+def told_text(kind: str, number: int, author: str, content: str) -> str:
+    """Name a post or comment where a user's action on it is told: whose it is, and how it begins.
+
+    Args:
+        kind: `post` or `comment`.
+        number: Its id.
+        author: Name of its author; empty for the user itself.
+        content: Its text.
+    """
+    return f"{f'{author}’s' if author else 'your own'} {kind} {number} ({_quoted(content, TOLD_CHARACTERS)})"
+
+
 MAX_QUOTED = 4_000
 """Maximum number of cached quotations of posts and comments, which many users read, step after step."""
 
-_quoted = lru_cache(MAX_QUOTED)(quoted)
+
+@lru_cache(MAX_QUOTED)
+def _quoted(text: str, max_characters: int) -> str:
+    """Quote a text, cut at the end of a word if it is too long."""
+    line = one_line(text)
+    if len(line) <= max_characters:
+        return quoted(line)
+    whole = shorten(line, max_characters, placeholder=" …")
+    return quoted(line, max_characters) if len(whole) < max_characters // 2 else quoted(whole)
 
 
-def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Names) -> str:
-    """Write a user's observation: its followers, its notices, its feed."""
-    followers, followings = facts.followers, facts.followings
-    lines = [f"Step {facts.step}. You are user {facts.user_id}. Followers: {followers}. You follow: {followings}."]
+def observation_text(
+    facts: SocialFacts, news: Sequence[str], own_posts: Sequence[str], feed: str, names: Names, settings: SocialSettings
+) -> str:
+    """Write a user's observation: the time, its ties, its own posts and what came of them, its notices, its feed.
+
+    Args:
+        facts: The observation.
+        news: Its notices, a line each.
+        own_posts: Its latest posts, a line each.
+        feed: The posts of its feed.
+        names: Names of the users.
+        settings: Parameters of the world.
+    """
+    lines = [f"{_moment(facts.step, settings)} You are {names.mentions([facts.user_id])[0]}. {_ties(facts, names)}"]
     if facts.followed:
         lines.append(f"Among those you follow: {', '.join(names.mentions(facts.followed))}.")
     if facts.muted:
         lines.append(f"Among those you muted: {', '.join(names.mentions(facts.muted))}.")
+    if own_posts:
+        lines += ["", "What you have posted:", *own_posts]
     if news:
         lines += ["", "News:", *news]
     if facts.products:
@@ -129,13 +177,47 @@ def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: 
     return "\n".join(lines)
 
 
+def _moment(step: int, settings: SocialSettings) -> str:
+    """Write the time, in the unit of the ages of posts and of memories."""
+    minutes = f", and a step is {counted(round(settings.step_minutes), 'minute')}" if settings.unit == "step" else ""
+    return f"It is {settings.unit} {step}{minutes if settings.step_minutes >= 1 else ''}."
+
+
+def _ties(facts: SocialFacts, names: Names) -> str:
+    """Write how many follow a user, and whom it follows."""
+    followers = f"{counted(facts.followers, 'person follows', 'people follow')} you" if facts.followers else ""
+    if not facts.follows:
+        return f"{followers or 'Nobody follows you'}, and you follow nobody."
+    named = [names.get(user_id, f"user {user_id}") for user_id in facts.follows]
+    if n_more := facts.followings - len(named):
+        named.append(counted(n_more, "other"))
+    whom = " and ".join([*([", ".join(named[:-1])] if named[1:] else []), named[-1]])
+    return f"{followers or 'Nobody follows you'}, and you follow {whom}."
+
+
+def own_post_line(post: OwnPost, content: str, step: int, settings: SocialSettings) -> str:
+    """Write one of a user's own posts, and what came of it."""
+    counts: list[str] = []
+    if settings.show_votes and settings.show_score:
+        counts = [f"score {post.likes - post.dislikes}"]
+    elif settings.show_votes:
+        counts = [counted(post.likes, "like")]
+        if post.dislikes:
+            counts.append(counted(post.dislikes, "dislike"))
+    counts.append(counted(post.shares, "share"))
+    if post.answers:
+        counts.append(counted(post.answers, "answer"))
+    age = _age(step - post.step, settings)
+    return f"- Post {post.post_id}, {age}: {_quoted(content, settings.post_characters // 2)} ({', '.join(counts)})"
+
+
 def _group(group: GroupView) -> str:
     return f"- Group {group.group_id} {quoted(group.name)}, {counted(group.members, 'member')}"
 
 
 def message_line(message: MessageView) -> str:
     """Write one message in a group."""
-    return f"  From {message.author} (user {message.user_id}): {quoted(message.content, MESSAGE_CHARACTERS)}"
+    return f"  From {message.author} (user {message.user_id}): {_quoted(message.content, MESSAGE_CHARACTERS)}"
 
 
 def messages_text(groups: Sequence[GroupView], messages: Sequence[MessageView]) -> str:
@@ -159,7 +241,7 @@ def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
     lines = [f"Post {post.post_id} {_by(item, max_characters)}: {_quoted(post.content, settings.post_characters)}"]
     if post.reports >= settings.warn_reports:
         lines.append(f"  Warning: reported {counted(post.reports, 'time')}.")
-    counts = ", ".join([*_reactions(post, settings), _age(step - post.step)])
+    counts = ", ".join([*_reactions(post, settings), _age(step - post.step, settings)])
     lines.append(f"  {counts}.{VOTE_MARKS.get(item.vote, '')}")
     lines += [f"  Reply {_reply(reply, post, max_characters, settings)}" for reply in post.replies]
     lines += [f"  Comment {_reply(comment, post, max_characters, settings)}" for comment in post.comments]
@@ -196,8 +278,8 @@ def _reactions(view: PostView | ReplyView, settings: SocialSettings) -> list[str
     return counts
 
 
-def _age(steps: int) -> str:
-    return f"{counted(steps, 'step')} ago" if steps else "just now"
+def _age(steps: int, settings: SocialSettings) -> str:
+    return f"{counted(steps, settings.unit)} ago" if steps else "just now"
 
 
 def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSettings) -> str:
@@ -238,7 +320,7 @@ def _news(group: Sequence[Notice], names: Names) -> str:
     if len(group) > MAX_NAMED:
         users = [", ".join(users), counted(len(group) - MAX_NAMED, "other")]
     authors = " and ".join(users)
-    quotation = quoted(first.content, NOTICE_CHARACTERS)
+    quotation = _quoted(first.content, NOTICE_CHARACTERS)
     match first.kind:
         case "like":
             return f"{authors} liked your post {first.post_id}."

@@ -14,6 +14,7 @@ from mesa_llm_models.social.world.facts import (
     FeedItem,
     GroupView,
     MessageView,
+    OwnPost,
     PostView,
     ProductView,
     ReplyView,
@@ -21,9 +22,10 @@ from mesa_llm_models.social.world.facts import (
     SocialFacts,
     ids_shown_by,
 )
-from mesa_llm_models.social.world.post_index import KINDS, QUOTE, Viewer
+from mesa_llm_models.social.world.post_index import KINDS, QUOTE, REPOST, Viewer
 from mesa_llm_models.social.world.settings import SocialSettings
 from mesa_llm_models.social.world.state import Notice, Reader, SocialState
+from mesa_llm_models.social.world.text import MAX_FOLLOWED
 
 GROUP_ACTIONS = frozenset(("create_group", "join_group", "leave_group", "send_to_group", "listen_from_group"))
 """Actions on chat groups. Users with one of them see their groups."""
@@ -262,6 +264,24 @@ class SocialView(SocialState):
             ids.append(look.ids)
         return items, ids
 
+    def own_posts(self, user_id: int) -> tuple[OwnPost, ...]:
+        """Return a user's latest posts, without plain reposts and hidden ones, newest first."""
+        found: list[OwnPost] = []
+        posts, post_id = self.posts, self.users.get("latest", user_id)
+        while post_id and len(found) < self.settings.own_posts_shown:
+            row = post_id - 1
+            if posts.get("kind", row) != REPOST and posts.get("reports", row) < self.max_reports:
+                counts = (posts.get(name, row) for name in ("created", "likes", "dislikes", "shares"))
+                n_answers = len(self._replies.get(post_id, ())) + len(self._comments.get(post_id, ()))
+                found.append(OwnPost(post_id, *counts, n_answers))
+            post_id = posts.get("previous", row)
+        return tuple(found)
+
+    def content_of(self, post_id: int) -> str:
+        """Return the text of a post; that of a post in sight is at hand."""
+        view = self._views.get(post_id)
+        return super().content_of(post_id) if view is None or view.source_id != post_id else view.content
+
     def groups(self, user_id: int) -> tuple[GroupView, ...]:
         """Return a user's listed groups, with their new messages."""
         oldest = self.step - self.settings.notice_steps
@@ -327,6 +347,8 @@ class SocialView(SocialState):
             feed=tuple(items),
             notices=notices and tuple([notice for notice in notices if not self._is_hidden(notice, reader)]),
             followed=reader.followees[:MAX_LISTED] if "unfollow" in names else (),
+            follows=reader.followees[:MAX_FOLLOWED],
+            own_posts=self.own_posts(user_id),
             muted=tuple(sorted(reader.muted_ids)[:MAX_LISTED]) if reader.muted_ids and "unmute" in names else (),
             products=self._products() if "purchase_product" in names else (),
             groups=self.groups(user_id) if self._sees_groups else (),

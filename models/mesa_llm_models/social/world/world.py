@@ -54,6 +54,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
     wording: ClassVar[Any] = wording
     """Module with the texts agents read. A subclass may set its own."""
 
+    @property
+    def unit(self) -> str:
+        """Unit of time of all that users read and remember."""
+        return self.settings.unit
+
     def __new__(
         cls,
         settings: SocialSettings | str = "simswarm",
@@ -133,8 +138,12 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
 
     def _text(self, facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> str:
         """Write a user's observation, with its notices in groups."""
-        lines = self.wording.news_lines(news, self.names, self.settings.notices_shown)
-        return self.wording.observation_text(facts, lines, self.text_of(facts.feed, facts.step), self.names)
+        wording, settings = self.wording, self.settings
+        lines = wording.news_lines(news, self.names, settings.notices_shown)
+        contents = self.posts_texts([post.post_id for post in facts.own_posts])
+        own = [wording.own_post_line(post, contents[post.post_id], facts.step, settings) for post in facts.own_posts]
+        feed = self.text_of(facts.feed, facts.step)
+        return wording.observation_text(facts, lines, own, feed, self.names, settings)
 
     def text_of(self, items: Sequence[FeedItem], step: int | None = None) -> str:
         """Write posts as one user sees them.
