@@ -168,7 +168,7 @@ def move() -> str:
 
 MOVE = {
     "what it wants": "Your private goal: Get the seat tonight.",
-    "what it does not know": "wants, you do not know.",
+    "what it does not know": "wants is unknown to you.",
     "who it is, in its own words": "Your secret: ",
     "what it has said itself": "Turn 1: You: “We both need this seat.”",
     "what the other has said": ": “Then let us talk about it.”",

@@ -15,7 +15,7 @@ LABELS = {"public_info": "Known to many", "personality": "Personality and values
 OWN_LABELS = {"public_info": "What many know", "personality": "How you are", "secret": "Your secret"}
 """The same in a person's own portrait."""
 
-UNKNOWN = "nothing; you have never met."
+UNKNOWN = "unknown; you have never met."
 KNOWN_BY_NAME = "only the name."
 """Replacement for the portrait of a stranger, or of somebody known by name only."""
 
