@@ -2,12 +2,14 @@
 
 The requests are those of the social model, in the order in which its agents ask. `ours` is what a run does. `llama.cpp`
 is its server with its own settings: flash attention, weights rearranged for the processor, and prompts read from
-wherever they differ from the last one, with which a reply depends on what was asked before. `no grammar` is ours with
-replies that may be anything, and so differ in length. A token read from the cache costs nothing. Times are seconds of a
-request; on a machine that does something else meanwhile, look at those of the processor.
+wherever they differ from the last one, with which a reply depends on what was asked before. `--compare` takes the
+first requests of other models, and compares what a run does with `plain`: llama.cpp writes all of a reply, what is
+forced as well, and only the last prompt is kept. Times are seconds of a request; on a machine that does something else
+meanwhile, look at those of the processor.
 
     python benchmarks/local_model.py                          local:1.5b, eight requests, as many threads as a run has
     python benchmarks/local_model.py --llm local --threads 1 --requests 20 --json
+    python benchmarks/local_model.py --llm local --requests 20 --compare el_farol schelling sotopia three_worlds
 """
 
 from __future__ import annotations
@@ -16,24 +18,24 @@ import argparse
 import importlib
 import json
 import os
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mesa_llm.llm.local.decoder import Stream
 from mesa_llm.llm.local.model import QUIET, EmbeddedModel, available_threads, chat_body
 from mesa_llm.llm.local.profile import Profile, profile_of
 from mesa_llm.llm.local.weights import model_file
 from mesa_llm.llm.scripted import RandomLLM
 from mesa_llm.records import Reply, Request
+from mesa_llm.registry import find_model
 from mesa_llm_models.social.model import SocialModel
 
 REPLY_TOKENS = 40
 """Maximum number of tokens of a reply."""
-
-Send = Callable[[dict[str, Any], Callable[[dict[str, Any]], bool]], None]
-"""Sends a body of llama.cpp's chat completions, and takes the chunks of the reply."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,26 @@ class _Listener(RandomLLM):
         return await super().reply(request)
 
 
-def bodies_of(profile: Profile, n_requests: int) -> list[dict[str, Any]]:
-    """Return the bodies of the requests of a social model, as they are sent to a local model."""
+def bodies_of(profile: Profile, n_requests: int, name: str = "social") -> list[dict[str, Any]]:
+    """Return the bodies of the first requests of a model, as they are sent to a local model.
+
+    Args:
+        profile: How the model is asked.
+        n_requests: Number of requests.
+        name: Name of the model, which runs as it is by default; the social one has as many agents as are needed.
+    """
     listener = _Listener(profile.needs_options)
-    with_posts = SocialModel(rng=1, llm=listener, n_agents=max(4, n_requests // 2))
-    while len(listener.requests) < 2 * n_requests:
-        with_posts.step()
-    bodies = [chat_body(request, profile) for request in listener.requests[-n_requests:]]
+    if name == "social":
+        model = SocialModel(rng=1, llm=listener, n_agents=max(4, n_requests // 2))
+        while len(listener.requests) < 2 * n_requests:
+            model.step()
+        asked = listener.requests[-n_requests:]
+    else:
+        model = find_model(name).load()(rng=1, llm=listener)
+        while len(listener.requests) < n_requests and model.running:
+            model.step()
+        asked = listener.requests[:n_requests]
+    bodies = [chat_body(request, profile) for request in asked]
     return [{**body, "max_tokens": min(REPLY_TOKENS, body["max_tokens"])} for body in bodies]
 
 
@@ -92,38 +107,66 @@ def default_server(path: Path, n_context: int, n_threads: int) -> Any:
     return native.Server(parameters)
 
 
-def measured(name: str, send: Send, bodies: list[dict[str, Any]]) -> Speed:
-    """Send all requests in turn; the first is sent once before, as it loads the model."""
-    usages: list[dict[str, Any]] = []
+def measured(name: str, model: EmbeddedModel, bodies: list[dict[str, Any]]) -> Speed:
+    """Send all requests in turn to a model that was loaded before and keeps nothing yet."""
+    go_on = threading.Event()
+    model.write({"messages": [{"role": "user", "content": "Yes?"}], "max_tokens": 1, "seed": 1}, go_on)
+    model.forget()
+    n_before, start, processor = model.n_read, time.perf_counter(), time.process_time()
+    written = [model.write(body, go_on) for body in bodies]
+    seconds, processor_s = time.perf_counter() - start, time.process_time() - processor
+    n_read, n = model.n_read - n_before, len(bodies)
+    n_prompts = sum(one.n_prompt for one in written)
+    n_written = sum(one.n_reply for one in written)
+    return Speed(name, seconds / n, processor_s / n, n_read, max(0, n_prompts - n_read), n_written)
 
-    def take(chunk: dict[str, Any]) -> bool:
-        usages.extend([chunk["usage"]] if chunk.get("usage") else [])
-        return False
 
-    send(bodies[0], take)
-    usages.clear()
-    start, processor = time.perf_counter(), time.process_time()
-    for body in bodies[1:]:
-        send(body, take)
-    n = len(bodies) - 1
+def measured_default(server: Any, bodies: list[dict[str, Any]]) -> Speed:
+    """Send all requests in turn to llama.cpp with its own settings; the first is sent once before."""
+    streams: list[Stream] = []
+    for body in [bodies[0], *bodies]:
+        if len(streams) == 1:
+            start, processor = time.perf_counter(), time.process_time()
+        streams.append(Stream(threading.Event()))
+        server.handle_chat_completions(body, streams[-1].take)
+    n, found = len(bodies), streams[1:]
+    n_read, n_prompts, n_written = (
+        sum(count)
+        for count in zip(
+            *((one.n_read, one.usage["prompt_tokens"], one.usage["completion_tokens"]) for one in found), strict=True
+        )
+    )
     seconds, processor_s = (time.perf_counter() - start) / n, (time.process_time() - processor) / n
-    cached = sum(usage.get("prompt_tokens_details", {}).get("cached_tokens", 0) for usage in usages)
-    read = sum(usage["prompt_tokens"] for usage in usages) - cached
-    return Speed(name, seconds, processor_s, read, cached, sum(usage["completion_tokens"] for usage in usages))
+    return Speed("llama.cpp", seconds, processor_s, n_read, n_prompts - n_read, n_written)
 
 
 def speeds(llm: str, n_threads: int, n_requests: int) -> list[Speed]:
-    """Measure a local model."""
+    """Measure a local model, beside llama.cpp with its own settings."""
     profile, own = profile_of(llm)
     path = own or model_file(profile)
-    bodies = bodies_of(profile, n_requests + 1)
-    free = [{name: value for name, value in body.items() if name != "grammar"} for body in bodies]
+    bodies = bodies_of(profile, n_requests)
     model = EmbeddedModel(path, profile)
-    found = [measured("ours", model.send, bodies), measured("no grammar", model.send, free)]
+    found = [measured("ours", model, bodies)]
     n_context = model.context_tokens
     del model
-    server = default_server(path, n_context, n_threads)
-    return [*found, measured("llama.cpp", server.handle_chat_completions, bodies)]
+    return [*found, measured_default(default_server(path, n_context, n_threads), bodies)]
+
+
+def comparisons(llm: str, models: Sequence[str], n_requests: int) -> dict[str, list[Speed]]:
+    """Measure what is gained by what is kept and drawn, for the requests of some models.
+
+    Returns:
+        Name of a model → the plain way, in which llama.cpp writes all of a reply and only the last prompt is kept, and
+        the way of a run.
+    """
+    profile, own = profile_of(llm)
+    path = own or model_file(profile)
+    ways = (("plain", EmbeddedModel(path, profile, is_plain=True)), ("ours", EmbeddedModel(path, profile)))
+    found: dict[str, list[Speed]] = {}
+    for name in models:
+        bodies = bodies_of(profile, n_requests, name)
+        found[name] = [measured(way, model, bodies) for way, model in ways]
+    return found
 
 
 def main() -> None:
@@ -132,20 +175,29 @@ def main() -> None:
     parser.add_argument("--llm", default="local:1.5b")
     parser.add_argument("--threads", type=int, default=None, help="threads; by default those of a run")
     parser.add_argument("--requests", type=int, default=8)
+    parser.add_argument("--compare", nargs="+", metavar="MODEL", default=[], help="models, each with and without")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.threads:
         os.environ["MESA_LLM_THREADS"] = str(options.threads)
     n_threads = profile_of(options.llm)[0].n_threads or available_threads()
-    found = speeds(options.llm, n_threads, options.requests)
+    heading = {"llm": options.llm, "threads": n_threads, "requests": options.requests}
+    if options.compare:
+        compared = comparisons(options.llm, options.compare, options.requests)
+    else:
+        compared = {"social": speeds(options.llm, n_threads, options.requests)}
     if options.json:
-        print(json.dumps({"llm": options.llm, "threads": n_threads, "speeds": [asdict(speed) for speed in found]}))
+        print(json.dumps(heading | {name: [asdict(speed) for speed in found] for name, found in compared.items()}))
         return
-    print(f"{options.llm}, {n_threads} threads, {options.requests} requests")
-    for speed in found:
-        tokens = f"{speed.read:6,} read {speed.cached:6,} cached {speed.written:5,} written"
-        print(f"{speed.name:<12} {speed.seconds:6.2f} s {speed.processor_s:6.2f} s of processors {tokens}")
-    print(f"ours reaches {found[-1].processor_s / found[0].processor_s:.0%} of llama.cpp's own speed")
+    print(f"{options.llm}, {n_threads} threads, {options.requests} requests a model")
+    for name, found in compared.items():
+        for speed in found:
+            tokens = f"{speed.read:6,} read {speed.cached:6,} kept {speed.written:5,} written"
+            times = f"{speed.seconds:6.2f} s {speed.processor_s:6.2f} s of processors"
+            print(f"{name:<16} {speed.name:<10} {times} {tokens}")
+        first, second = found if options.compare else reversed(found)
+        gain, fewer = first.processor_s / second.processor_s, 1 - second.read / max(1, first.read)
+        print(f"{name:<16} {gain:.1f} times as fast as {first.name}, {fewer:.0%} fewer tokens read")
 
 
 if __name__ == "__main__":

@@ -118,6 +118,21 @@ def context_of(path: Path, profile: Profile) -> int:
     return min(n_context, max(MIN_CONTEXT, n_affordable // 256 * 256))
 
 
+def sampling_of(path: Path) -> dict[str, float]:
+    """Return the sampling settings that a file recommends, by llama.cpp's names; empty if there are none.
+
+    Args:
+        path: The GGUF file.
+    """
+    try:
+        fields = header_of(path).fields
+    except (OSError, ValueError, KeyError, OverflowError, MemoryError, struct.error):
+        return {}
+    names = {"temp": "temperature", "top_k": "top_k", "top_p": "top_p", "min_p": "min_p"}
+    found = {name: fields.get(f"general.sampling.{key}") for key, name in names.items()}
+    return {name: value for name, value in found.items() if isinstance(value, int | float)}
+
+
 def _token_bytes(fields: dict[str, Any]) -> int:
     """Return the bytes that each token takes in the cache: a key and a value for each layer and head."""
     n_heads = fields["attention.head_count"]

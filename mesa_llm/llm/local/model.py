@@ -11,7 +11,7 @@ import importlib
 import os
 import threading
 import time
-from collections.abc import Callable
+import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from weakref import WeakValueDictionary
 
 from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_calls, reply_form, wire_messages
-from mesa_llm.llm.local.gguf import context_of, require_model
+from mesa_llm.llm.local.conversations import Conversations, begins_replies, delete_states, states_folder
+from mesa_llm.llm.local.decoder import Decoder, Stopped, Stream, Written
+from mesa_llm.llm.local.gguf import context_of, require_model, sampling_of
 from mesa_llm.llm.local.identity import weights_of
-from mesa_llm.llm.local.prefix import beginning, is_kept_safely
 from mesa_llm.llm.local.probabilities import TOP_TOKENS, with_probabilities
 from mesa_llm.llm.local.profile import KNOWN, PREFIX, SMALLEST, Profile
 from mesa_llm.llm.local.weights import model_file
-from mesa_llm.llm.probabilities import Token, token_settings, tokens_in
+from mesa_llm.llm.probabilities import Token, token_settings
 from mesa_llm.records import Reply, Request
 
 BATCH_TOKENS = 2048
@@ -95,19 +96,20 @@ class LocalLLM:
 class EmbeddedModel:
     """A loaded model, and the one thread that it is asked in."""
 
-    def __init__(self, path: Path | None, profile: Profile) -> None:
+    def __init__(self, path: Path | None, profile: Profile, *, is_plain: bool = False) -> None:
         """Name the model; it is loaded by the first request.
 
         Args:
             path: A GGUF file; None: the one that `model_file` finds.
             profile: How the model is asked.
+            is_plain: Whether llama.cpp writes all of a reply, and only the last prompt is kept, for measurements.
         """
         self.profile = profile
         self.context_tokens = 0
         self._path = path
+        self._is_plain = is_plain
         self._server: Any = None
         self._file_name = ""
-        self._last_messages: list[dict[str, str]] = []
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-model")
 
     def submit(self, request: Request, stop: threading.Event) -> Future[Reply]:
@@ -121,95 +123,82 @@ class EmbeddedModel:
 
     def _run(self, request: Request, stop: threading.Event) -> tuple[Reply, list[Token]]:
         """Return the reply to a request, and its tokens if their alternatives were asked for."""
-        stream = _Stream(stop)
-        self.send(chat_body(request, self.profile), stream.take)
-        return stream.as_reply(request, self._file_name, self.context_tokens), stream.tokens
+        written = self.write(chat_body(request, self.profile), stop)
+        calls = read_calls(written.text, request)
+        reply = Reply(
+            text="" if calls else written.text,
+            tool_calls=calls,
+            prompt_tokens=written.n_prompt,
+            reply_tokens=written.n_reply,
+            dollars=0.0,
+            model=self._file_name,
+            finish=written.finish,
+        )
+        return reply, written.tokens
 
-    def send(self, body: dict[str, Any], take: Callable[[dict[str, Any]], bool]) -> None:
-        """Send a body of llama.cpp's chat completions, on the model's thread; the first one loads the model.
+    def write(self, body: dict[str, Any], stop: threading.Event) -> Written:
+        """Write the reply to a body of llama.cpp's chat completions, on the model's thread.
 
         Args:
             body: The body, with `messages`.
-            take: Called with each chunk of the reply; returns whether to stop.
+            stop: Set where the reply is no longer wanted.
 
         Raises:
             ConfigError: If xllamacpp or the model is missing.
-            ServerError: If the model failed.
+            Refused: If the model refused the request.
+            ServerError: If the model was stopped, or failed.
         """
         if self._server is None:
-            path = self._path or model_file(self.profile)
-            try:
-                self._server, self.context_tokens = load(path, self.profile)
-            except (OSError, MemoryError) as error:
-                reason = str(error) or "there is not enough memory"
-                raise ConfigError(f"{str(path)!r} cannot be loaded on this machine: {reason}") from error
-            self._file_name = path.stem
+            self._load()
         try:
-            self._server.handle_chat_completions({**body, "cache_prompt": self._prepare_cache(body["messages"])}, take)
+            if self._is_plain:
+                return self._written_plainly(body, stop)
+            return self._decoder.write(body, stop)
+        except Stopped as stopped:
+            if stopped.error is None:
+                raise ServerError("the embedded model was stopped") from None
+            raise _trouble(stopped.error, self.context_tokens) from None
         except RuntimeError as error:
             raise ServerError(f"the embedded model failed: {error}") from error
 
-    def _prepare_cache(self, messages: list[dict[str, str]]) -> bool:
-        """Cut what is cached back to where the reply does not depend on it; return whether it may be used."""
-        last, self._last_messages = self._last_messages, messages
-        if is_kept_safely(last, messages):
-            return True
-        kept = beginning(last, messages)
-        errors: list[Any] = []
-        if kept:
-            body = {"messages": kept, "max_tokens": 0, "stream": True}
-            self._server.handle_chat_completions(body, lambda chunk: errors.append(chunk.get("error")))
-        return bool(kept) and not any(errors)
+    @property
+    def n_read(self) -> int:
+        """Number of tokens of prompts that it has read since it was loaded, without those that it kept."""
+        return 0 if self._server is None else self._decoder.n_read
 
+    def forget(self) -> None:
+        """Forget what is kept of earlier prompts, on the model's thread or while nothing is asked."""
+        if self._server is not None:
+            self._decoder.forget()
 
-class _Stream:
-    """Collects what the model writes, token by token."""
+    def _load(self) -> None:
+        path = self._path or model_file(self.profile)
+        folder = None if self._is_plain else states_folder()
+        if folder is not None:
+            weakref.finalize(self, delete_states, folder, os.getpid())
+        try:
+            server, self.context_tokens = load(path, self.profile, folder)
+        except (OSError, MemoryError) as error:
+            reason = str(error) or "there is not enough memory"
+            raise ConfigError(f"{str(path)!r} cannot be loaded on this machine: {reason}") from error
+        self._file_name = path.stem
+        self._conversations = Conversations(server, folder)
+        self._decoder = Decoder(server, self._conversations, sampling_of(path))
+        self._is_plain = self._is_plain or not begins_replies(server)
+        self._server = server
 
-    def __init__(self, stop: threading.Event) -> None:
-        self.stop = stop
-        self.texts: list[str] = []
-        self.tokens: list[Token] = []
-        self.finish = ""
-        self.usage: dict[str, int] = {}
-        self.error: dict[str, Any] | None = None
-
-    def take(self, chunk: dict[str, Any]) -> bool:
-        """Add one chunk; return True to stop the model."""
-        self.error = chunk.get("error", self.error)
-        self.usage = chunk.get("usage", self.usage)
-        for choice in chunk.get("choices", ()):
-            self.texts.append(choice["delta"].get("content") or "")
-            self.tokens += tokens_in(choice.get("logprobs"))
-            self.finish = choice["finish_reason"] or self.finish
-        return self.stop.is_set()
-
-    def as_reply(self, request: Request, model: str, context_tokens: int) -> Reply:
-        """Return all chunks as one reply.
-
-        Args:
-            request: The request.
-            model: Name of the model that replied.
-            context_tokens: Number of tokens that it can read.
-
-        Raises:
-            Refused: If the model refused the request.
-            ServerError: If it was stopped, or failed.
-        """
-        if self.error is not None:
-            raise _trouble(self.error, context_tokens)
-        if self.stop.is_set():
-            raise ServerError("the embedded model was stopped")
-        text = "".join(self.texts)
-        calls = read_calls(text, request)
-        return Reply(
-            text="" if calls else text,
-            tool_calls=calls,
-            prompt_tokens=self.usage.get("prompt_tokens", 0),
-            reply_tokens=self.usage.get("completion_tokens", 0),
-            dollars=0.0,
-            model=model,
-            finish=self.finish,
-        )
+    def _written_plainly(self, body: dict[str, Any], stop: threading.Event) -> Written:
+        """Have llama.cpp write all of a reply."""
+        stream = Stream(stop)
+        is_cached = self._conversations.prepare(body["messages"])
+        self._server.handle_chat_completions({**body, "cache_prompt": is_cached}, stream.take)
+        if stream.error is not None or stop.is_set():
+            raise Stopped(stream.error)
+        self._conversations.hold(body["messages"])
+        self._conversations.soil()
+        self._decoder.n_read += stream.n_read
+        n_prompt, n_reply = (stream.usage.get(name, 0) for name in ("prompt_tokens", "completion_tokens"))
+        return Written("".join(stream.texts), stream.tokens, stream.finish, n_prompt, n_reply)
 
 
 def _trouble(error: dict[str, Any], context_tokens: int) -> Refused | ServerError:
@@ -243,12 +232,13 @@ def chat_body(request: Request, profile: Profile) -> dict[str, Any]:
     return body if gbnf is None else {**body, "grammar": gbnf}
 
 
-def load(path: Path, profile: Profile) -> tuple[Any, int]:
+def load(path: Path, profile: Profile, folder: Path | None = None) -> tuple[Any, int]:
     """Load a model, which takes a second for each gigabyte.
 
     Args:
         path: A GGUF file.
         profile: How the model is asked.
+        folder: Folder in which the server saves states of the model; None: it saves none.
 
     Returns:
         The server, and the number of tokens of its context.
@@ -276,6 +266,8 @@ def load(path: Path, profile: Profile) -> tuple[Any, int]:
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = n_threads
     parameters.n_threads_http = 1
     parameters.n_gpu_layers = 0
+    if folder is not None:
+        parameters.slot_save_path = f"{folder}/"
     parameters.cache_ram_mib = 0
     parameters.fit_params = parameters.warmup = False
     # With flash attention, or with weights rearranged for the processor, rounding depends on how many tokens are read

@@ -1,7 +1,7 @@
-"""Decides how much of the last prompt a model may keep in its cache, so that a reply never depends on it.
+"""Decides how much of earlier prompts a model may keep in its cache, so that a reply never depends on it.
 
-A prompt that begins as the last one did need not be read again up to where they differ. But llama.cpp multiplies a few
-tokens at a time by other code than many, which rounds differently: with the model of 1.5 billion parameters, seven
+A prompt that begins as an earlier one did need not be read again up to where they differ. But llama.cpp multiplies a
+few tokens at a time by other code than many, which rounds differently: with the model of 1.5 billion parameters, seven
 tokens after a cached prompt gave another reply than eight or more, which gave the reply of a prompt read whole. The
 tokens of a reply are written one at a time, so they must not be kept either when they come back in the next prompt.
 """
@@ -23,32 +23,19 @@ Messages = Sequence[dict[str, str]]
 """Messages of a prompt, as they are sent."""
 
 
-def is_kept_safely(last: Messages, messages: Messages) -> bool:
-    """Check whether a prompt may be read from where it differs from the last one.
-
-    Args:
-        last: Messages of the last prompt; empty: there was none.
-        messages: Messages of the prompt.
-    """
-    before, now = _flat(last), _flat(messages)
-    n_common = _n_common(before, now)
-    return not before or (n_common < len(before) and len(now) - n_common >= MIN_FRESH)
-
-
-def beginning(last: Messages, messages: Messages) -> list[dict[str, str]]:
+def beginning(n_common: int, messages: Messages) -> list[dict[str, str]]:
     """Return the beginning of a prompt to which the cache is to be cut back; empty: nothing is worth keeping.
 
     Args:
-        last: Messages of the last prompt.
-        messages: Messages of the prompt.
+        n_common: Number of characters that the cached prompt and the new one share.
+        messages: Messages of the new prompt.
     """
-    before, now = _flat(last), _flat(messages)
-    n_kept = min(_n_common(before, now), len(now) - MIN_FRESH) - MARGIN
+    n_kept = min(n_common, len(flat(messages)) - MIN_FRESH) - MARGIN
     if n_kept < MIN_KEPT:
         return []
     cut: list[dict[str, str]] = []
     for message in messages:
-        length = len(_flat([message]))
+        length = len(flat([message]))
         if n_kept < length:
             cut.append({**message, "content": message["content"][: max(0, n_kept - len(message["role"]) - 1)]})
             break
@@ -61,11 +48,18 @@ def beginning(last: Messages, messages: Messages) -> list[dict[str, str]]:
     return [*cut, {"role": "user", "content": ""}] if cut and cut[-1]["role"] == "system" else cut
 
 
-def _flat(messages: Messages) -> str:
+def flat(messages: Messages) -> str:
+    """Return the messages of a prompt as one text, by which prompts are compared."""
     return "".join(f"{message['role']}\n{message['content']}\0" for message in messages)
 
 
-def _n_common(one: str, other: str) -> int:
+def n_common(one: str, other: str) -> int:
     """Return the number of characters with which both texts begin."""
-    differing = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(differing, min(len(one), len(other)))
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

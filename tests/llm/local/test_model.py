@@ -55,7 +55,8 @@ def test_an_answer_satisfies_its_schema(local: LocalLLM) -> None:
 
 
 def test_a_reply_that_is_cut_off_is_given_as_text(local: LocalLLM) -> None:
-    reply = replied(local, ask(tools=ACTIONS, settings={"max_tokens": 4}))
+    talk = ask(tools=(TOOLS["talk_to"],), options={"neighbour": (4,)}, settings={"max_tokens": 4})
+    reply = replied(local, talk)
     assert (reply.tool_calls, reply.finish) == ((), "length")
     assert reply.text.startswith('{"action"')
 
