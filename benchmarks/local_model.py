@@ -123,20 +123,18 @@ def measured(name: str, model: EmbeddedModel, bodies: list[dict[str, Any]]) -> S
 
 def measured_default(server: Any, bodies: list[dict[str, Any]]) -> Speed:
     """Send all requests in turn to llama.cpp with its own settings; the first is sent once before."""
-    streams: list[Stream] = []
-    for body in [bodies[0], *bodies]:
-        if len(streams) == 1:
-            start, processor = time.perf_counter(), time.process_time()
-        streams.append(Stream(threading.Event()))
-        server.handle_chat_completions(body, streams[-1].take)
-    n, found = len(bodies), streams[1:]
+    server.handle_chat_completions(bodies[0], Stream(threading.Event()).take)
+    found = [Stream(threading.Event()) for _ in bodies]
+    n, start, processor = len(bodies), time.perf_counter(), time.process_time()
+    for body, stream in zip(bodies, found, strict=True):
+        server.handle_chat_completions(body, stream.take)
+    seconds, processor_s = (time.perf_counter() - start) / n, (time.process_time() - processor) / n
     n_read, n_prompts, n_written = (
         sum(count)
         for count in zip(
             *((one.n_read, one.usage["prompt_tokens"], one.usage["completion_tokens"]) for one in found), strict=True
         )
     )
-    seconds, processor_s = (time.perf_counter() - start) / n, (time.process_time() - processor) / n
     return Speed("llama.cpp", seconds, processor_s, n_read, n_prompts - n_read, n_written)
 
 

@@ -64,14 +64,13 @@ def test_a_reply_is_the_same_bit_for_bit_whatever_was_asked_before(embedded: Emb
 
 
 def test_equal_prompts_are_read_once_and_drawn_by_their_seeds(embedded: EmbeddedModel) -> None:
-    schema = answer_schema(Literal["Green", "Oil"])
-    asked = [ask(RULES, ANN, schema=schema, number=number, settings={"temperature": 1.0}) for number in range(20)]
+    settings = {"temperature": 2.0, "top_p": 1.0, "min_p": 0.0}
+    schema = answer_schema(Literal[1, 2, 3, 4, 5])
+    asked = [ask(RULES, ANN, schema=schema, number=number, settings=settings) for number in range(20)]
     outcome(embedded, asked[0])
-    decoder = embedded._decoder  # pyright: ignore[reportPrivateUsage]
-    n_places = len(decoder._places)  # pyright: ignore[reportPrivateUsage]
-    answers = {outcome(embedded, request)[0] for request in asked}
-    assert answers == {'{"answer":"Green"}', '{"answer":"Oil"}'}
-    assert len(decoder._places) <= n_places + 1  # pyright: ignore[reportPrivateUsage]
+    n_read = embedded.n_read
+    assert len({outcome(embedded, request)[0] for request in asked}) > 1
+    assert embedded.n_read == n_read
 
 
 def test_llama_cpp_alone_is_still_there_to_compare_with(model_path: Path) -> None:
