@@ -53,10 +53,9 @@ class MarketTrader(LLMAgent):
         """Look at the markets, and at its own research."""
         seen = super().observe()
         facts: MarketFacts = seen.facts
-        known = [view.market_id for view in facts.markets if view.is_open and view.market_id in self.hints]
+        known = [view for view in facts.markets if view.is_open and view.market_id in self.hints]
         if known:
-            research = research_text({market_id: self.hints[market_id] for market_id in known})
-            seen = replace(seen, text=f"{seen.text}\n\n{research}")
+            seen = replace(seen, text=f"{seen.text}\n\n{research_text(known, self.hints)}")
         return with_choices(self, seen, self.model.world)
 
     @property

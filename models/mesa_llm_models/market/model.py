@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,17 @@ from mesa.datacollection import DataCollector
 from pydantic import Field, TypeAdapter, ValidationError
 from scipy.special import expit, logit
 
-from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure
+from mesa_llm import AgentConfig, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.measures import gini
 from mesa_llm.model.text_extraction import Bet, checked_bets
-from mesa_llm.population import invented
+from mesa_llm.population import drawn_personas, invented
 from mesa_llm.tables import read_text
 from mesa_llm.text import counted, quoted
 from mesa_llm.tools.tool import describe
 from mesa_llm.world import Rules
 from mesa_llm_models.market.agents import MarketTrader
+from mesa_llm_models.market.text import BETTING
 from mesa_llm_models.market.world import (
     Forecast,
     ForecastScore,
@@ -96,6 +97,9 @@ class MarketScenario(LLMScenario):
     ] = None
     """Maximum change of a price by one trade, as a difference of probabilities; None: no limit."""
 
+    people: Annotated[Literal["drawn", "alike"], Label("Who the traders are")] = "drawn"
+    """Who the traders are: people with a name, a life and a way of betting, or with a name only."""
+
     memory: str = "window:6"
     """Memory of the traders."""
 
@@ -152,11 +156,11 @@ class MarketModel(LLMModel):
             liquidity=parameters.liquidity,
             fee=parameters.fee,
             limits=TradeLimits(parameters.max_trade_dollars, parameters.max_trade_move),
+            shows_results=parameters.memory == "none",
             rules=parameters.rules,
         )
         self.worlds = (self.world,)
-        for persona in invented(parameters.n_agents, self.random):
-            config = persona.config(settings=Settings(max_tokens=2000))
+        for config in self._configs():
             MarketTrader(self, self._draw_hints(), config=config, memory=parameters.memory)
         self.world.names = {trader.unique_id: trader.config.name for trader in self.agents}
         self.datacollector = DataCollector(
@@ -165,6 +169,17 @@ class MarketModel(LLMModel):
             agent_reporters={"cash": "cash", "wealth": "wealth"},
         )
         self.datacollector.collect(self)
+
+    def _configs(self) -> list[AgentConfig]:
+        """Return who the traders are; how they bet is drawn from a stream of its own."""
+        people, settings = invented(self.scenario.n_agents, self.random), Settings(max_tokens=2000)
+        if self.scenario.people == "alike":
+            return [AgentConfig(name=person.name, settings=settings) for person in people]
+        ways = drawn_personas(len(people), random.Random(f"people {self.run_seed}"), BETTING)
+        return [
+            person.config(persona=f"{person.persona} {way.persona}", settings=settings)
+            for person, way in zip(people, ways, strict=True)
+        ]
 
     def _draw_hints(self) -> dict[str, float]:
         """Draw one trader's hint about each market."""

@@ -181,7 +181,11 @@ class ThreeWorldsModel(LLMModel):
         claims = town_claims(parameters.goal, parameters.horizon - 1, parameters.work, parameters.price)
         questions = [MarketQuestion(claim.text) for claim in claims]
         self.market = PredictionMarkets(
-            questions, maker=parameters.maker, liquidity=parameters.liquidity, fee=parameters.fee
+            questions,
+            maker=parameters.maker,
+            liquidity=parameters.liquidity,
+            fee=parameters.fee,
+            shows_results=parameters.memory == "none",
         )
         self.claims: dict[str, Claim] = dict(zip(self.market.ledger.markets, claims, strict=True))
         self.worlds = (self.social, self.market, self.economy)

@@ -10,6 +10,20 @@ from mesa_llm_models.market.world.state import Comment
 
 
 @dataclass(frozen=True, slots=True)
+class Purchase:
+    """A purchase that a trader could make now."""
+
+    dollars: float
+    """Dollars that it costs."""
+
+    shares: float
+    """Shares that it brings."""
+
+    price: float
+    """Price of the answer after it."""
+
+
+@dataclass(frozen=True, slots=True)
 class MarketView:
     """A market, as seen by one trader."""
 
@@ -36,6 +50,12 @@ class MarketView:
 
     no_quote: float | None
     """NO shares that the same sum would buy."""
+
+    yes_for_all: Purchase | None
+    """What all cash of the trader would buy of YES; None without quotes, or without cash."""
+
+    no_for_all: Purchase | None
+    """What it would buy of NO."""
 
     is_open: bool
     """Whether it is open for trading."""

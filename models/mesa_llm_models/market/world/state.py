@@ -158,7 +158,7 @@ def unused_slug(question: str, slugs: Container[str], *, keep_readable: bool = T
     """
     if keep_readable:
         ascii_text = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode()
-        base = question_slug(ascii_text).rstrip("_") or "market"
+        base = _whole_words(question_slug(ascii_text), ascii_text) or "market"
     else:
         base = question_slug(question)
     slug, number = base, 2
@@ -167,3 +167,10 @@ def unused_slug(question: str, slugs: Container[str], *, keep_readable: bool = T
         slug = base[: NUMBERED_SLUG_CHARACTERS - len(suffix)] + suffix
         number += 1
     return slug
+
+
+def _whole_words(slug: str, question: str) -> str:
+    """Return an id without a last word that was cut, unless it is the only one."""
+    next_character = re.sub(r"[^a-z0-9]+", "_", question.lower()).strip("_")[len(slug) : len(slug) + 1]
+    is_cut = next_character not in ("", "_") and not slug.endswith("_")
+    return (slug.rpartition("_")[0] or slug if is_cut else slug).rstrip("_")

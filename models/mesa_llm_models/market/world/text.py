@@ -44,13 +44,13 @@ def trade_text(trade: Trade, *, has_sold: bool = False) -> str:
     """Report a trade to the trader."""
     did = "sold" if has_sold else "bought"
     return (
-        f"you {did} {trade.shares:.2f} {trade.outcome.upper()} shares of [{trade.market_id}] for ${trade.dollars:.2f}."
+        f"You {did} {trade.shares:.2f} {trade.outcome.upper()} shares of [{trade.market_id}] for ${trade.dollars:.2f}."
     )
 
 
 def comment_text(market_id: str) -> str:
     """Report a remark to its author."""
-    return f"you wrote about [{market_id}]."
+    return f"You wrote about [{market_id}]."
 
 
 def market_line(market: Market) -> str:
@@ -100,6 +100,13 @@ def _write_market(market: MarketView, facts: MarketFacts, names: dict[int, str])
     if market.yes_quote is not None and market.no_quote is not None:
         yes, no = floor_shares(market.yes_quote), floor_shares(market.no_quote)
         lines.append(f"${facts.quote_dollars:g} would buy {yes:.2f} YES or {no:.2f} NO shares.")
+    if market.yes_for_all is not None and market.no_for_all is not None:
+        yes_all, no_all = market.yes_for_all, market.no_for_all
+        lines.append(
+            f"The most that you could spend, ${yes_all.dollars:.2f}, would buy {floor_shares(yes_all.shares):.2f} YES "
+            f"shares and move YES to ${yes_all.price:.3f}, or {floor_shares(no_all.shares):.2f} NO shares and move NO "
+            f"to ${no_all.price:.3f}."
+        )
     if not market.is_open:
         lines.append("Closed: no trades are taken until it is answered.")
     lines.append(

@@ -16,7 +16,7 @@ from mesa_llm.tools.tool import action, tool
 from mesa_llm.tools.validation import NO_FLAG, is_number
 from mesa_llm.world import DoNothing, Rules
 from mesa_llm_models.market.world import text as wording
-from mesa_llm_models.market.world.facts import MarketFacts, MarketView, floor_shares
+from mesa_llm_models.market.world.facts import MarketFacts, MarketView, Purchase, floor_shares
 from mesa_llm_models.market.world.makers import OUTCOMES, MakerName, Outcome
 from mesa_llm_models.market.world.rules import Ledger
 from mesa_llm_models.market.world.rules_original import OriginalLedger
@@ -41,6 +41,9 @@ Remark = Annotated[str, Field(max_length=REMARK_CHARACTERS)]
 
 LIMITS = {"max_trade_dollars": "dollars", "max_trade_move": "price_move"}
 """Limits that can be changed during a run → their fields in `TradeLimits`."""
+
+SMALLEST_PURCHASE, SHARE_STEP = 1.0, 0.01
+"""Smallest purchase that is offered, in dollars, and smallest sale, in shares."""
 
 NO_LIMITS = TradeLimits()
 PAST_STEPS_SHOWN = 5
@@ -73,6 +76,7 @@ class PredictionMarkets(DoNothing):
         limits: TradeLimits = NO_LIMITS,
         price_move_threshold: float = 0.1,
         quote_dollars: float = 10.0,
+        shows_results: bool = True,
         rules: Rules = "corrected",
         names: Mapping[int, str] | None = None,
         name: str = "market",
@@ -88,6 +92,8 @@ class PredictionMarkets(DoNothing):
             limits: Limits of one trade.
             price_move_threshold: Minimum price change in a step for an event.
             quote_dollars: Dollar amount of the quotes in observations.
+            shows_results: Whether observations repeat the results of a trader's last actions; False where the traders
+                remember them.
             rules: `original` for SimSwarm's rules, or `corrected`.
             names: Trader id → name that others read.
             name: Name of the world.
@@ -108,6 +114,7 @@ class PredictionMarkets(DoNothing):
         self.ledger = ledger(cash, fee, limits)
         self.price_move_threshold = price_move_threshold
         self.quote_dollars = quote_dollars
+        self.shows_results = shows_results
         self.step = 1
         self._instructions = (
             self.wording.ORIGINAL_INSTRUCTIONS if self.is_original else self.wording.instructions(fee, limits)
@@ -136,9 +143,9 @@ class PredictionMarkets(DoNothing):
                     view.market_id for view in tradable if max(view.yes_shares, view.no_shares) > 0
                 ),
                 **_owned_sides(tradable),
-                "comment_on_market.market_id": tuple(view.market_id for view in facts.markets),
+                "comment_on_market.market_id": tuple(view.market_id for view in tradable),
             },
-            limits={} if facts.cash is None else _limits_of(facts.cash, tradable),
+            limits={} if facts.cash is None else _limits_of(facts.cash, self.ledger.limits.dollars, tradable),
             facts=facts,
             persona_place="system" if self.is_original else "last",
         )
@@ -153,14 +160,15 @@ class PredictionMarkets(DoNothing):
         views = tuple(self._view(market, portfolio) for market in self.ledger.markets.values())
         if self.is_original:
             return MarketFacts(self.step, None, views, self.quote_dollars)
-        return MarketFacts(self.step, portfolio.cash, views, self.quote_dollars, self._last_results.get(agent_id, ()))
+        results = self._last_results.get(agent_id, ()) if self.shows_results else ()
+        return MarketFacts(self.step, portfolio.cash, views, self.quote_dollars, results)
 
     @tool
     def browse_markets(self, agent_id: int) -> str:
         """List all markets with their ids, questions and prices."""
         return "\n".join(self.wording.market_line(market) for market in self.ledger.markets.values())
 
-    @action
+    @action(did="{result}")
     def buy_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, amount: Positive) -> ActionResult:
         """Buy shares of an answer with cash.
 
@@ -176,7 +184,7 @@ class PredictionMarkets(DoNothing):
 
         return self._noting(agent_id, buy)
 
-    @action
+    @action(did="{result}")
     def sell_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, shares: Positive) -> ActionResult:
         """Sell shares of an answer that you hold.
 
@@ -192,7 +200,7 @@ class PredictionMarkets(DoNothing):
 
         return self._noting(agent_id, sell)
 
-    @action
+    @action(did="You wrote about [{market_id}]: {text!r}")
     def comment_on_market(self, agent_id: int, market_id: MarketId, text: Remark) -> ActionResult:
         """Write a short public remark on a market.
 
@@ -307,6 +315,8 @@ class PredictionMarkets(DoNothing):
             no_shares=floor_shares(no_shares) if self.is_original else no_shares,
             yes_quote=self._quote(market, "yes"),
             no_quote=self._quote(market, "no"),
+            yes_for_all=self._for_all(market, "yes", portfolio.cash),
+            no_for_all=self._for_all(market, "no", portfolio.cash),
             is_open=market.is_open,
             due=market.question.due,
             answer=market.answer,
@@ -318,6 +328,14 @@ class PredictionMarkets(DoNothing):
         if self.is_original or not market.is_open:
             return None
         return market.maker.buy(outcome, self.quote_dollars * (1 - self.ledger.fee))[1]
+
+    def _for_all(self, market: Market, outcome: Outcome, cash: float) -> Purchase | None:
+        """Return what all cash, as far as one trade may cost, would buy of an answer."""
+        dollars = min(math.floor(cash * 100) / 100, self.ledger.limits.dollars or math.inf)
+        if self.is_original or not market.is_open or dollars <= 0:
+            return None
+        maker, shares = market.maker.buy(outcome, dollars * (1 - self.ledger.fee))
+        return Purchase(dollars, shares, maker.price(outcome))
 
     def tables(self) -> Mapping[str, list[dict[str, Any]]]:
         """Return trades, and each market's YES price after each step, for exports and reports."""
@@ -376,12 +394,15 @@ class PredictionMarkets(DoNothing):
             self._instructions = self.wording.instructions(self.ledger.fee, self.ledger.limits)
 
 
-def _limits_of(cash: float, views: Sequence[MarketView]) -> Mapping[str, tuple[float | None, float | None]]:
-    """Return the largest purchase, in dollars, and the largest sale, in shares, that a trader could make."""
+def _limits_of(
+    cash: float, max_dollars: float | None, views: Sequence[MarketView]
+) -> Mapping[str, tuple[float | None, float | None]]:
+    """Return the smallest and the largest purchase, in dollars, and sale, in shares, that a trader is offered."""
+    spendable = min(math.floor(cash * 100) / 100, math.inf if max_dollars is None else max_dollars)
     owned = [floor_shares(max(view.yes_shares, view.no_shares)) for view in views]
     return {
-        "buy_shares.amount": (None, math.floor(cash * 100) / 100),
-        "sell_shares.shares": (None, max(owned, default=0.0)),
+        "buy_shares.amount": (min(SMALLEST_PURCHASE, spendable), spendable),
+        "sell_shares.shares": (SHARE_STEP, max(owned, default=0.0)),
     }
 
 
