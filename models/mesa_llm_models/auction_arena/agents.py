@@ -26,6 +26,7 @@ from mesa_llm_models.auction_arena.text import (
     lessons_text,
     reasons_text,
     retrospect_text,
+    whole_sentences,
 )
 from mesa_llm_models.auction_arena.world import AuctionFacts, BidderAccount, dollars
 
@@ -261,7 +262,7 @@ class AuctionBidder(LLMAgent):
             self._note_unclear(None)
         self.may_try_again = self.model.auction.is_due(self.unique_id) and self._tries() > n_tries
         if isinstance(decision, Decision) and len(self.account.plans) > plans:
-            self.reasons = decision.text
+            self.reasons = whole_sentences(decision.text)
         if seen is not None and isinstance(self.memory, BidderDialogue) and self.opened.llm is not None:
             self._converse(self.memory, decision, seen, is_plan=len(self.account.plans) > plans)
         return outcomes

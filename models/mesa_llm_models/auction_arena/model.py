@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,11 +27,13 @@ from mesa_llm import (
 )
 from mesa_llm.engine.activation import Stage
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.population import drawn_personas
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.validation import NO_FLAG
 from mesa_llm.world import Rules
 from mesa_llm_models.auction_arena.agents import DIALOGUE, OBJECTIVE, AuctionBidder, BidderDialogue
 from mesa_llm_models.auction_arena.policies import twin
+from mesa_llm_models.auction_arena.text import BIDDING
 from mesa_llm_models.auction_arena.world import (
     DESIRES,
     MU,
@@ -179,6 +182,10 @@ class AuctionScenario(LLMScenario):
     learning: Annotated[bool, Label("Learn from auction to auction")] = False
     """Whether bidders draw lessons from the previous auction."""
 
+    people: Annotated[Literal["drawn", "alike"], Label("Who the bidders are")] = "drawn"
+    """Who the bidders are: each with a trait, drawn from the seed, or all alike, as always with
+    `fidelity="original"`."""
+
     memory: Annotated[str | None, Hidden()] = None
     """Memory of the bidders; `dialogue` is the original's. None for `window:6`, or `dialogue` with
     `fidelity="original"`.
@@ -305,16 +312,24 @@ class AuctionArena(LLMModel):
     def _make_bidders(self) -> dict[int, AuctionBidder]:
         memory = self.scenario.memory or (DIALOGUE if self.scenario.fidelity == "original" else "window:6")
         settings = Settings(temperature=TEMPERATURE, max_tokens=MAX_TOKENS)
+        personas = [""] * len(self.seats)
+        if self.scenario.people == "drawn" and self.scenario.fidelity != "original":
+            rng = random.Random(f"people {self.run_seed}")
+            personas = [person.persona for person in drawn_personas(len(self.seats), rng, BIDDING)]
         bidders = [
             AuctionBidder(
                 self,
                 twin(seat.twin, seat.overestimate_percent),
                 config=AgentConfig(
-                    name=seat.name, role={OBJECTIVE: DESIRES[seat.desire]}, settings=settings, reasoning="inline"
+                    name=seat.name,
+                    persona=persona,
+                    role={OBJECTIVE: DESIRES[seat.desire]},
+                    settings=settings,
+                    reasoning="inline",
                 ),
                 memory=BidderDialogue if memory == DIALOGUE else memory,
             )
-            for seat in self.seats
+            for seat, persona in zip(self.seats, personas, strict=True)
         ]
         return {bidder.unique_id: bidder for bidder in bidders}
 

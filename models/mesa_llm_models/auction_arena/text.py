@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from mesa_llm.text import quoted
@@ -25,6 +26,25 @@ def lessons_text(lessons: Sequence[str]) -> str:
 def learnt_text(n_lessons: int) -> str:
     """Report to a bidder that its lessons were kept."""
     return f"You keep {n_lessons} lessons in mind."
+
+
+BIDDING = (
+    "You buy for people who trust you with their money.",
+    "You like to win, and it shows.",
+    "You have paid too much once, and still think of it.",
+    "You wait until the others have shown what they want.",
+    "You know what you came for, and let the rest go by.",
+    "You cannot pass by a bargain.",
+)
+"""What a bidder is like, if bidders are drawn."""
+
+_SENTENCES = re.compile(r".*[.!?…][\"”’)]*", re.DOTALL)
+
+
+def whole_sentences(reasons: str) -> str:
+    """Return reasons without a last sentence that was cut off; empty if none is whole."""
+    match = _SENTENCES.match(reasons.strip())
+    return match[0] if match else ""
 
 
 def reasons_text(reasons: str) -> str:

@@ -219,13 +219,13 @@ class Echelon(LLMAgent):
         gap = fields.desired_stock - self.net_stock - fields.beta * self.on_order
         return ToolCall("place_order", {"cases": min(MAX_ORDER, round(max(0.0, self.expected + fields.alpha * gap)))})
 
-    @action
+    @action(did="You ordered {cases:case}.")
     def place_order(self, cases: Annotated[int, Field(ge=0, le=MAX_ORDER)]) -> str:
         """Order cases of beer from your supplier, or start to brew them as the factory; 0 orders nothing."""
         self.orders[-1] = cases
         return "Done."
 
-    @action
+    @action(did="You wrote to your neighbours: {text!r}")
     def tell_neighbours(self, text: Annotated[str, Field(min_length=1, max_length=300)]) -> str:
         """Write to your supplier and to your customer in the chain, who read it before they order."""
         index = self.model.chain.index(self)

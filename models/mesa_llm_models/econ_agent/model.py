@@ -25,6 +25,7 @@ from mesa_llm import (
     one_line,
 )
 from mesa_llm.engine.activation import in_order
+from mesa_llm.population import drawn_personas
 from mesa_llm.population.persona import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.text import counted
 from mesa_llm.world import Rules
@@ -37,6 +38,7 @@ from mesa_llm_models.econ_agent.agents import (
     PolicyName,
 )
 from mesa_llm_models.econ_agent.scores import inequality, nominal_okun, okun, phillips, scores_of
+from mesa_llm_models.econ_agent.text import HOMES, THRIFT
 from mesa_llm_models.econ_agent.world import (
     NO_TAX,
     US_TAX,
@@ -111,6 +113,10 @@ class EconAgentScenario(LLMScenario):
     reflect_every: Annotated[int, Field(ge=0, le=12), Slider(0, 12, label="Months between reflections (0: none)")] = 3
     """Number of months between reflections; 0 for none."""
 
+    people: Annotated[Literal["drawn", "alike"], Label("Who the households are")] = "drawn"
+    """Who the households are: people with a way with money and a family, drawn from the seed, or with a name only, as
+    always with `fidelity="original"`."""
+
     memory: Annotated[str | None, Label("Memory")] = None
     """Memory of the households; `none` for the agent in Shachi's study, `dialogue` for the paper's memory. None for
     `window:4`, or `dialogue` with `fidelity="original"`.
@@ -159,13 +165,18 @@ class EconAgentModel(LLMModel):
         """Add the households, each with a name and the policy of its rule twin."""
         parameters = self.scenario
         memory = parameters.memory or (DIALOGUE if parameters.fidelity == "original" else "window:4")
-        for index, name in enumerate(draw_names(parameters.n_agents, self.random)):
+        names = draw_names(parameters.n_agents, self.random)
+        personas = [""] * len(names)
+        if parameters.people == "drawn" and parameters.fidelity != "original":
+            rng = random.Random(f"people {self.run_seed}")
+            personas = [person.persona for person in drawn_personas(len(names), rng, THRIFT, HOMES)]
+        for index, (name, persona) in enumerate(zip(names, personas, strict=True)):
             Household(
                 self,
                 POLICIES[parameters.policy](self.random),
                 index,
                 parameters.reflect_every,
-                config=AgentConfig(name=name, settings=SETTINGS),
+                config=AgentConfig(name=name, persona=persona, settings=SETTINGS),
                 memory=HouseholdDialogue(DIALOGUE_TOKENS, parameters.reflect_every + 1)
                 if memory == DIALOGUE
                 else memory,

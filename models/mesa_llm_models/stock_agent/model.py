@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Unpack
@@ -27,6 +28,7 @@ from mesa_llm import (
     quoted,
 )
 from mesa_llm.engine.activation import Stage, llm_agents
+from mesa_llm.population import drawn_personas
 from mesa_llm.text import counted
 from mesa_llm.world import Rules
 from mesa_llm_models.stock_agent.agents import STYLE, StockTrader, Twin, strategies
@@ -43,6 +45,7 @@ from mesa_llm_models.stock_agent.scores import (
     turn_counts_of,
     turns_table,
 )
+from mesa_llm_models.stock_agent.text import LIVES
 from mesa_llm_models.stock_agent.world import (
     STOCKS,
     Calendar,
@@ -138,6 +141,10 @@ class StockAgentScenario(LLMScenario):
     it, as in Shachi's study.
     """
 
+    people: Annotated[Literal["drawn", "alike"], Label("Who the traders are")] = "drawn"
+    """Who the traders are: people with a life besides their style of investing, drawn from the seed, or with a style
+    only, as always with `fidelity="original"`."""
+
     memory: Annotated[str | None, Label("Memory")] = None
     """Memory of the traders; `day` for the day's conversation, as in the original. None for `window:3`, or `day` with
     `fidelity="original"`.
@@ -208,13 +215,17 @@ class StockAgentModel(LLMModel):
         memory = parameters.memory or (DAY if is_original else "window:3")
         self._forgets = memory == DAY
         self._day_tokens = ORIGINAL_DAY_TOKENS if is_original else DAY_TOKENS
-        for endowment, strategy in zip(
-            endowments, strategies(parameters.twin, parameters.n_agents, self.random), strict=True
+        lives = [""] * len(endowments)
+        if parameters.people == "drawn":
+            rng = random.Random(f"people {self.run_seed}")
+            lives = [person.persona for person in drawn_personas(len(endowments), rng, LIVES)]
+        for endowment, strategy, life in zip(
+            endowments, strategies(parameters.twin, parameters.n_agents, self.random), lives, strict=True
         ):
             config = (
                 AgentConfig(role={STYLE: endowment.style}, settings=SETTINGS)
                 if is_original
-                else self._config_of(endowment)
+                else self._config_of(endowment, life)
             )
             own_memory = f"chat:{self._day_tokens}" if self._forgets else memory
             self.trader_class(self, strategy, config=config, memory=own_memory)
@@ -225,11 +236,11 @@ class StockAgentModel(LLMModel):
         self.datacollector = DataCollector(model_reporters=MEASURES, agent_reporters=agent_reporters)
         self.datacollector.collect(self)
 
-    def _config_of(self, endowment: Endowment) -> AgentConfig:
-        """Return the profile of a trader: its number and its style of investing."""
+    def _config_of(self, endowment: Endowment, life: str) -> AgentConfig:
+        """Return the profile of a trader: its number, its style of investing, and its life if it has one."""
         return AgentConfig(
             name=f"Trader {endowment.trader}",
-            persona=self.prompt(f"{endowment.style.lower()}.md"),
+            persona=" ".join(filter(None, (self.prompt(f"{endowment.style.lower()}.md"), life))),
             traits={STYLE: endowment.style},
             settings=SETTINGS,
         )

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from mesa_llm_models.auction_arena.world.state import BeliefCounts, BidderAccount
-from mesa_llm_models.auction_arena.world.text import lots_text, reason_text
+from mesa_llm_models.auction_arena.world.text import lots_text, reason_text, signed
 
 
 class Belief(BaseModel):
@@ -93,7 +93,7 @@ def review_belief(
     problems: list[str] = []
     if statement["remaining_budget"] != me.budget:
         counts.self_errors += 1
-        problems.append(reason_text("budget", budget=me.budget, believed=statement["remaining_budget"]))
+        problems.append(reason_text("budget", budget=signed(me.budget), believed=signed(statement["remaining_budget"])))
     own_name = me.bidder.name
     for name, profit in statement["total_profits"].items():
         if name not in accounts:
@@ -104,7 +104,9 @@ def review_belief(
         _count(counts, is_own, is_wrong, is_own)
         if is_wrong:
             true_profit = accounts[believed_name].profit
-            problems.append(reason_text("profit", name=believed_name, profit=true_profit, believed=profit))
+            problems.append(
+                reason_text("profit", name=believed_name, profit=signed(true_profit), believed=signed(profit))
+            )
     for name, wins in statement["winning_bids"].items():
         if name not in accounts:
             continue

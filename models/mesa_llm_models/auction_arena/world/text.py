@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from mesa_llm.text import MAX_NAME, counted, one_line, sentences
+from mesa_llm.text import MAX_NAME, counted, number_text, one_line, sentences
 from mesa_llm_models.auction_arena.world.state import MAX_WATCHED, Desire, Fault, RoundView, Sale
 
 DESIRES: dict[Desire, str] = {
@@ -35,8 +35,8 @@ REASONS = {
     "no_budget": "'remaining_budget' must be one number: the dollars you have left.",
     "no_profits": "'total_profits' must give a number for each bidder.",
     "no_wins": "'winning_bids' must give, for each bidder, the lots it won and a number as the price of each.",
-    "budget": "you have ${budget} left, not ${believed}.",
-    "profit": "the profit of {name} is ${profit}, not ${believed}.",
+    "budget": "you have {budget} left, not {believed}.",
+    "profit": "the profit of {name} is {profit}, not {believed}.",
     "wins": "{name} has won {won}, not {believed}.",
     "no_priority": "There is no priority in your plan.",
     "unknown_lots": "Give priorities to lots still to come ({lots}), not {unknown}.",
@@ -101,16 +101,35 @@ def observation_text(facts: Any) -> str:
 def _beliefs_lines(facts: Any) -> list[str]:
     if facts.stage == "plan" or not facts.keeps_beliefs:
         return [f"You have ${facts.budget} to spend on all lots together."]
+    if facts.stage == "bid":
+        return [_purse_text(facts), *_rivals_lines(facts)]
     if facts.is_belief_lost:
         return ["You have lost track of budgets and profits."]
-    lines = [f"You believe that you have {_signed(facts.belief['remaining_budget'])} left."]
-    if facts.more_rivals:
-        lines.append(f"Besides the bidders you follow, {facts.more_rivals} more are bidding.")
-    wins = facts.belief["winning_bids"]
-    for name, profit in facts.belief["total_profits"].items():
+    believed = f"You believe that you have {signed(facts.belief['remaining_budget'])} left."
+    if facts.stage == "belief":
+        believed = f"Before this lot you had {signed(facts.belief['remaining_budget'])} left, as you believed."
+    return [believed, *_rivals_lines(facts)]
+
+
+def _purse_text(facts: Any) -> str:
+    """Say how much a bidder has left, and for how many lots."""
+    later = len(facts.remaining)
+    lots = f"this lot and {counted(later, 'later one')}" if later else "this lot, the last one"
+    return f"You have ${facts.budget} left for {lots}."
+
+
+def _rivals_lines(facts: Any) -> list[str]:
+    """Say what a bidder believes that everybody has won and earned."""
+    if facts.is_belief_lost:
+        return ["You have lost track of who has won and earned what."]
+    lines = [f"Besides the bidders you follow, {facts.more_rivals} more are bidding."] if facts.more_rivals else []
+    wins, profits = facts.belief["winning_bids"], facts.belief["total_profits"]
+    if not any(wins.values()) and not any(profits.values()):
+        return [*lines, "As far as you know nobody has won or earned anything yet."]
+    for name, profit in profits.items():
         prices = wins.get(name, {}).items()
-        won = one_line(", ".join(f"{lot} at {_signed(price)}" for lot, price in prices)) or "nothing"
-        lines.append(f"You believe that {one_line(name, MAX_NAME)} has won {won}, with a profit of {_signed(profit)}.")
+        won = one_line(", ".join(f"{lot} at {signed(price)}" for lot, price in prices)) or "nothing"
+        lines.append(f"You believe that {one_line(name, MAX_NAME)} has won {won}, with a profit of {signed(profit)}.")
     return lines
 
 
@@ -132,8 +151,27 @@ def _task_lines(facts: Any) -> list[str]:
     if facts.leader is not None:
         leader = "you" if facts.leader == facts.name else facts.leader
         lines.append(f"The highest bid is ${facts.top}, by {leader}.")
-    lines.append(f"Bid at least ${facts.min_bid}, or withdraw from this lot.")
-    return lines + (["Later:", *lots] if lots else [])
+    if lots:
+        lines += ["Later:", *lots]
+    return [*lines, _least_bid_text(facts)]
+
+
+def _least_bid_text(facts: Any) -> str:
+    """Say what the least bid is, and what it would earn or lose if the lot is worth what the bidder thinks."""
+    least, gain = facts.min_bid, facts.lot.estimate - facts.min_bid
+    if least > facts.budget:
+        return f"The next bid would have to be ${least}, more than you have. Withdraw from this lot."
+    if gain > 0:
+        return (
+            f"The next bid is at least ${least}, which by your estimate would earn you ${gain} if you win with it. "
+            f"Every dollar above that takes one off, and above ${facts.lot.estimate} you lose. Bid, or withdraw from "
+            "this lot."
+        )
+    loss = f"lose ${-gain}" if gain else "earn nothing"
+    return (
+        f"The next bid is at least ${least}, with which you would by your estimate {loss} if you win. Bid, or withdraw "
+        "from this lot."
+    )
 
 
 def _round_text(round_number: int, view: RoundView) -> str:
@@ -213,5 +251,6 @@ def dollars(amount: int) -> str:
     return f"{'−' if amount < 0 else ''}${abs(amount):,}"
 
 
-def _signed(amount: float) -> str:
-    return f"{'-' if amount < 0 else ''}${abs(amount)}"
+def signed(amount: float) -> str:
+    """Write a sum of dollars as bidders state it, with a minus sign before the currency."""
+    return f"{'-' if amount < 0 else ''}${number_text(abs(amount))}"

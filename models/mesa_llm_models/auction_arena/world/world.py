@@ -146,7 +146,13 @@ class Auction:
         """Check whether a bidder is due to bid."""
         return self.stage == "bid" and self.is_due(agent_id)
 
-    @action(when="may_bid")
+    @property
+    def moment(self) -> str:
+        """The round of bidding, as it begins a sentence."""
+        bidding = self.auctioneer.bidding
+        return f"In round {len(bidding.rounds) + 1} on {bidding.lot.name}"
+
+    @action(when="may_bid", did="You bid ${amount}.")
     def bid(self, agent_id: int, amount: Annotated[int, NO_FLAG]) -> ActionResult:
         """Bid on the lot that is being auctioned.
 
@@ -163,7 +169,7 @@ class Auction:
             self.wording.result_text("bid", amount=amount), lot=self.auctioneer.bidding.lot.name, amount=amount
         )
 
-    @action(when="may_bid")
+    @action(when="may_bid", did="You withdrew.")
     def withdraw(self, agent_id: int) -> ActionResult:
         """Withdraw from the lot that is being auctioned; you can bid again on the next one."""
         self._check_due(agent_id, "bid")

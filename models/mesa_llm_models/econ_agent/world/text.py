@@ -61,7 +61,34 @@ def view_text(facts: HouseholdFacts, rules: Rules = "corrected") -> str:
     lines.append(_price_line(facts, rules))
     rate = facts.interest_rate * 100
     lines.append(f"Your savings are ${facts.coin:.2f}. The interest rate is {rate:.2f} percent a year.")
+    if rules == "corrected":
+        lines += _budget_lines(facts)
     return "\n".join(lines)
+
+
+def _budget_lines(facts: HouseholdFacts) -> list[str]:
+    """Describe what is left of the pay after tax, what all the money buys, and when interest is paid."""
+    pay, savings = round(facts.salary, 2), round(facts.coin, 2)
+    tax = round(float(facts.tax.due(facts.salary)), 2)
+    at_work, at_home = savings + pay - tax, savings
+    lines = [
+        f"If you work, the tax on this pay is ${tax:.2f}, and you have ${at_work:.2f} in all, which buys "
+        f"{_goods_text(at_work, facts.price)} at this price. If you stay at home, you have ${at_home:.2f}, which buys "
+        f"{_goods_text(at_home, facts.price)}."
+    ]
+    months = MONTHS_PER_YEAR - (facts.month - 1) % MONTHS_PER_YEAR
+    interest = round(facts.coin * facts.interest_rate, 2)
+    lines.append(
+        f"Interest is paid at the end of {'this month' if months == 1 else f'the year, in {months} months'}; on your "
+        f"savings of now it would be ${interest:.2f}."
+    )
+    return lines
+
+
+def _goods_text(money: float, price: float) -> str:
+    """Write how many goods some money buys."""
+    goods = money / price if price > 0 else 0.0
+    return f"{goods:.1f} goods"
 
 
 def _work_line(facts: HouseholdFacts, rules: Rules) -> str:

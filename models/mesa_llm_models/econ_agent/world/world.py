@@ -125,7 +125,12 @@ class Macroeconomy:
             tax=economy.parameters.tax,
         )
 
-    @action
+    @property
+    def moment(self) -> str:
+        """The month that households plan, as it begins a sentence."""
+        return f"In {date_of(self.economy.month + 1, self.economy.parameters.first_year)}"
+
+    @action(did="You planned to work with a chance of {work:.2f} and to spend {consumption:.0%} of your money.")
     def plan_month(self, agent_id: int, work: Share, consumption: Share) -> ActionResult:
         """Plan your month: how willing you are to work, and what share of your money you spend.
 

@@ -225,7 +225,7 @@ class Economy(DoNothing):
             raise ToolError(self.wording.reason_text("not_a_producer"))
         return self.enter(agent_id)
 
-    @action(when="may_produce")
+    @action(when="may_produce", did="You set your price at ${price:.2f}.")
     def set_price(self, agent_id: int, price: Price) -> ActionResult:
         """Set the price of your goods.
 
@@ -236,7 +236,7 @@ class Economy(DoNothing):
         self.rules.set_price(own, price)
         return ActionResult(self.wording.result_text("set_price", price=own.price), price=own.price)
 
-    @action(when="may_hire")
+    @action(when="may_hire", did="You hired {count:person|people}.")
     def hire(self, agent_id: int, count: Count) -> ActionResult:
         """Employ more people.
 
@@ -247,7 +247,7 @@ class Economy(DoNothing):
         self.rules.hire(own, count)
         return ActionResult(self.wording.workforce_text(own.workforce), workforce=own.workforce)
 
-    @action(when="may_fire")
+    @action(when="may_fire", did="You let {count:worker} go.")
     def fire(self, agent_id: int, count: Count) -> ActionResult:
         """Let workers go.
 
@@ -258,7 +258,7 @@ class Economy(DoNothing):
         self.rules.fire(own, count)
         return ActionResult(self.wording.workforce_text(own.workforce), workforce=own.workforce)
 
-    @action(when="may_invest")
+    @action(when="may_invest", did="You invested ${amount:.2f}.")
     def invest(self, agent_id: int, amount: Amount) -> ActionResult:
         """Spend money on capital, so that your workers make more.
 
@@ -271,7 +271,7 @@ class Economy(DoNothing):
             self.wording.result_text("balance", balance=own.balance), balance=own.balance, capital=own.capital
         )
 
-    @action(when="may_pay")
+    @action(when="may_pay", did="You paid ${amount:.2f} to {target}.")
     def allocate(self, agent_id: int, target: Payee, amount: Amount) -> ActionResult:
         """Pay money to someone else.
 
@@ -285,7 +285,7 @@ class Economy(DoNothing):
             self.wording.result_text("balance", balance=own.balance), payee=target, amount=amount, balance=own.balance
         )
 
-    @action(when="may_govern")
+    @action(when="may_govern", did="You enacted the policy {policy_name!r}: {description!r}")
     def apply_policy(
         self,
         agent_id: int,

@@ -46,6 +46,15 @@ class TraderFacts:
     recent_prices: Mapping[Stock, tuple[float, ...]]
     """Recent session prices, oldest first, starting with the price before the first session."""
 
+    volumes: Mapping[Stock, float]
+    """Shares traded in the last session; 0 before the first."""
+
+    worth: float
+    """Cash and shares at the latest prices, less debts, in money."""
+
+    profit: float
+    """Change of its worth since the start, unpaid interest deducted, in money."""
+
     bids: Mapping[Stock, Quote | None]
     """Highest resting buy price and the shares wanted at it; None without one."""
 

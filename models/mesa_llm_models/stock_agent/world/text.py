@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from mesa_llm.records import Event
-from mesa_llm.text import MAX_QUOTE, counted, quoted, sentences
+from mesa_llm.text import MAX_QUOTE, counted, listed, quoted, sentences
 from mesa_llm_models.stock_agent.world.book import SIDES, Order, OrderBook, Side
 from mesa_llm_models.stock_agent.world.companies import COMPANIES, Company, QuarterlyReport, report_on
 from mesa_llm_models.stock_agent.world.facts import TraderFacts
@@ -96,6 +96,9 @@ BOTH = (
     "signed with both."
 )
 """Public background of both companies."""
+
+SESSIONS_SHOWN = 5
+"""Maximum number of session prices that an observation lists for each stock."""
 
 FORUM_CHARACTERS = 3_900
 """Maximum number of characters of the forum in one reading; a tool's result may have 4,000."""
@@ -240,7 +243,7 @@ def _trade_text(facts: TraderFacts, books: str) -> str:
     """Describe the situation of a trader before an order."""
     return (
         f"Day {facts.now.day}, session {facts.now.session}.\n{_state(facts)}{_cancellations(facts)}\n{books}\n"
-        "Buy or sell one of the stocks, or do nothing."
+        f"{_means_text(facts)}\nBuy or sell one of the stocks, or do nothing."
     )
 
 
@@ -265,7 +268,46 @@ def _state(facts: TraderFacts) -> str:
     owned = ", ".join(f"{shares_text(facts.shares[stock])} shares of {stock}" for stock in STOCKS)
     prices = ", ".join(f"{stock} {facts.prices[stock]}" for stock in STOCKS)
     loans = "; ".join(f"{loan.principal:.2f} due on day {loan.due_day}" for loan in facts.loans) or "none"
-    return f"Latest prices: {prices}. You have {spendable_text(facts.cash)} cash, {owned}. Your loans: {loans}."
+    change = f"{'up' if facts.profit >= 0 else 'down'} {money_text(abs(round(facts.profit, 2)))} since the start"
+    lines = [f"Latest prices: {prices}.{_course_text(facts)}"]
+    lines.append(f"You have {spendable_text(facts.cash)} cash, {owned}. Your loans: {loans}.")
+    worth = money_text(round(facts.worth, 2))
+    lines.append(f"All that, less your debts, is worth {worth} to you at these prices, {change}.")
+    return "\n".join(lines)
+
+
+def _course_text(facts: TraderFacts) -> str:
+    """Describe the prices of the last sessions, and how much was traded in the last one; empty before the first."""
+    paths = {stock: facts.recent_prices[stock][-SESSIONS_SHOWN:] for stock in STOCKS}
+    if any(len(path) < 2 for path in paths.values()):
+        return ""
+    courses = "; ".join(f"{stock} {', '.join(map(money_text, path))}" for stock, path in paths.items())
+    volumes = ", ".join(f"{shares_text(facts.volumes[stock])} of {stock}" for stock in STOCKS)
+    return f" In the last sessions, oldest first: {courses}. Shares traded in the last one: {volumes}."
+
+
+def _means_text(facts: TraderFacts) -> str:
+    """Say how many shares a trader's cash buys at the latest prices."""
+    shares = " or ".join(
+        f"{counted(math.floor(facts.cash / facts.prices[stock]), 'share')} of {stock}" for stock in STOCKS
+    )
+    return f"At the latest prices your cash would buy up to {shares}."
+
+
+def order_sentence(outcome: Any) -> str:
+    """Say what a trader ordered, and what came of it."""
+    order = outcome.arguments
+    shares = f"{counted(int(order['quantity']), 'share')} of {order['stock']} at {money_text(float(order['price']))}"
+    did = f"You {'bid for' if outcome.action == 'buy' else 'offered'} {shares}"
+    result = str(outcome.result)
+    return f"{did}; {result.partition(': ')[2]}" if result.startswith("Order to") else f"{did}. {result}"
+
+
+def forecast_sentence(outcome: Any) -> str:
+    """Say what a trader expected to do on the next day."""
+    names = {"buy_a": "buy A", "buy_b": "buy B", "sell_a": "sell A", "sell_b": "sell B", "take_loan": "take a loan"}
+    plans = [text for name, text in names.items() if outcome.arguments.get(name)]
+    return f"You expected to {listed(plans or ['do nothing'])} on the next day."
 
 
 def _cancellations(facts: TraderFacts) -> str:

@@ -39,6 +39,9 @@ MAX_SHARES = 10**12
 MAX_MONEY = 1e12
 """Maximum shares and money of an order or a loan. Larger numbers are rejected as mistakes."""
 
+PRICE_RANGE = 2.0
+"""Multiple, and part, of the latest prices within which prices are offered under strict settlement."""
+
 RECENT_SESSIONS = 10
 """Maximum number of recent session prices in a trader's facts."""
 
@@ -162,11 +165,21 @@ class Exchange(DoNothing):
         owned = tuple(stock for stock in STOCKS if facts.shares[stock] > 0)
         options = {"sell.stock": owned} if self.takes_turns else {}
         tools = () if self.is_over else None
-        limits = {
+        limits = self._limits(facts)
+        return Observation(text, instructions, tools=tools, options=options, limits=limits, facts=facts)
+
+    def _limits(self, facts: TraderFacts) -> dict[str, tuple[float | None, float | None]]:
+        """Return the largest loan, and the smallest and largest orders, that a trader is offered."""
+        limits: dict[str, tuple[float | None, float | None]] = {
             "take_loan.amount": (None, math.floor(facts.loan_limit * 100) / 100),
             "sell.quantity": (1, max(facts.shares.values())),
         }
-        return Observation(text, instructions, tools=tools, options=options, limits=limits, facts=facts)
+        if self.trading.settlement != "strict":
+            return limits
+        lowest, highest = min(facts.prices.values()), max(facts.prices.values())
+        prices = (max(self.trading.tick, round(lowest / PRICE_RANGE, 2)), round(highest * PRICE_RANGE, 2))
+        affordable = max(1, math.floor(facts.cash / lowest))
+        return limits | {"buy.price": prices, "sell.price": prices, "buy.quantity": (1, affordable)}
 
     def facts(self, agent_id: int) -> TraderFacts:
         """Return what a trader sees now, as values.
@@ -177,6 +190,7 @@ class Exchange(DoNothing):
         account = self.market.accounts.get(agent_id)
         if account is None:
             raise ConfigError(f"there is no trader {agent_id} on {self.name!r}; use an id from its accounts")
+        holding, closes = self.market.holding(account), self.history.closes[-len(STOCKS) :]
         return TraderFacts(
             trader=agent_id,
             now=self.now,
@@ -189,6 +203,9 @@ class Exchange(DoNothing):
             term_days=self.lending.term_days,
             prices=dict(self.market.prices),
             recent_prices={stock: tuple(self.market.paths[stock][-RECENT_SESSIONS:]) for stock in STOCKS},
+            volumes={stock: sum(close.volume for close in closes if close.stock == stock) for stock in STOCKS},
+            worth=holding.property - holding.debt,
+            profit=holding.profit,
             bids={stock: self.market.books[stock].quote("buy") for stock in STOCKS},
             asks={stock: self.market.books[stock].quote("sell") for stock in STOCKS},
             posts=self._floor.forum.posts,
@@ -220,7 +237,18 @@ class Exchange(DoNothing):
         text = self.wording.result_text("take_loan", principal=loan.principal, due_day=due)
         return ActionResult(text, loan_type=loan.loan_type, principal=loan.principal, due_day=due)
 
-    @action(when="may_trade")
+    @property
+    def moment(self) -> str:
+        """Day and session, as they begin a sentence."""
+        match self.now.stage:
+            case "loan":
+                return f"On day {self.now.day}, before trading,"
+            case "trade":
+                return f"On day {self.now.day}, in session {self.now.session},"
+            case _:
+                return f"On day {self.now.day}, after trading,"
+
+    @action(when="may_trade", did=wording.order_sentence)
     def buy(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> ActionResult:
         """Place an order to buy shares.
 
@@ -245,7 +273,7 @@ class Exchange(DoNothing):
             )
         return self._place(agent_id, stock, "buy", quantity, price)
 
-    @action(when="may_trade")
+    @action(when="may_trade", did=wording.order_sentence)
     def sell(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> ActionResult:
         """Place an order to sell shares that you have.
 
@@ -266,7 +294,7 @@ class Exchange(DoNothing):
             raise ToolError(self.wording.reason_text("fee", fee=money_text(fee)))
         return self._place(agent_id, stock, "sell", quantity, price)
 
-    @action(when="may_estimate")
+    @action(when="may_estimate", did=wording.forecast_sentence)
     def estimate(self, agent_id: int, buy_a: bool, buy_b: bool, sell_a: bool, sell_b: bool, take_loan: bool) -> str:
         """Say what you expect to do tomorrow; it binds you to nothing.
 
@@ -283,7 +311,7 @@ class Exchange(DoNothing):
         self.history.forecasts.append(forecast)
         return self.wording.result_text("estimate")
 
-    @action(when="may_post")
+    @action(when="may_post", did="You wrote on the forum: {text!r}")
     def post_message(self, agent_id: int, text: PostText) -> str:
         """Post on the forum; all traders can read it tomorrow.
 
