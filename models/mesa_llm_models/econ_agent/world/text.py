@@ -74,7 +74,7 @@ def _budget_lines(facts: HouseholdFacts) -> list[str]:
     lines = [
         f"If you work, the tax on this pay is ${tax:.2f}, and you have ${at_work:.2f} in all, which buys "
         f"{_goods_text(at_work, facts.price)} at this price. If you stay at home, you have ${at_home:.2f}, which buys "
-        f"{_goods_text(at_home, facts.price)}."
+        f"{_goods_text(at_home, facts.price)}. Your part of all taxes comes on top."
     ]
     months = MONTHS_PER_YEAR - (facts.month - 1) % MONTHS_PER_YEAR
     interest = round(facts.coin * facts.interest_rate, 2)

@@ -266,7 +266,7 @@ def _post_text(facts: TraderFacts) -> str:
 def _state(facts: TraderFacts) -> str:
     """Describe a trader's assets and debts, and the prices."""
     owned = ", ".join(f"{shares_text(facts.shares[stock])} shares of {stock}" for stock in STOCKS)
-    prices = ", ".join(f"{stock} {facts.prices[stock]}" for stock in STOCKS)
+    prices = ", ".join(f"{stock} {money_text(facts.prices[stock])}" for stock in STOCKS)
     loans = "; ".join(f"{loan.principal:.2f} due on day {loan.due_day}" for loan in facts.loans) or "none"
     change = f"{'up' if facts.profit >= 0 else 'down'} {money_text(abs(round(facts.profit, 2)))} since the start"
     lines = [f"Latest prices: {prices}.{_course_text(facts)}"]
