@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from mesa_llm import ToolCall
+from mesa_llm_models.auction_arena.model import AuctionArena
+from mesa_llm_models.auction_arena.text import whole_sentences
 from mesa_llm_models.beer.model import BeerGame
+from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.economy.model import EconomyModel
+from mesa_llm_models.market.model import MarketModel
+from mesa_llm_models.stock_agent.model import StockAgentModel
 
 Facts = dict[str, str]
 
@@ -106,3 +111,65 @@ def test_owners_of_firms_differ_and_the_rule_does_business_in_the_same_way_with_
     assert len({player.config.persona for player in drawn.agents} - {""}) == 9
     assert {player.config.persona for player in alike.agents} == {""}
     assert drawn.results() == alike.results()
+
+
+# -- the market, the auction, the exchange, the households
+
+
+def test_a_trader_reads_what_a_share_is_worth_and_what_its_cash_buys() -> None:
+    model = MarketModel(n_agents=1, n_questions=2, horizon=4, rng=1)
+    (trader,) = model.agents
+    first, last = model.world.ledger.markets
+    trader.hints = {first: 0.24, last: 0.5}
+    text = trader.observe().text
+    assert "24% for yes: a YES share is worth $0.24 to you and costs $0.500, more than that" in text
+    assert "a NO share is worth $0.76 to you and costs $0.500, less than that" in text
+    assert "a YES share is worth $0.50 to you and costs $0.500, about as much" in text
+    assert "The most that you could spend, $1000.00, would buy 1666.67 YES shares and move YES to $0.900" in text
+    model.run_for(2)
+    offered = trader.observe().options
+    assert {market for name, markets in offered.items() if name.endswith("market_id") for market in markets} <= {last}
+
+
+def test_a_bidder_reads_its_purse_its_estimate_and_what_the_next_bid_would_earn() -> None:
+    model = AuctionArena(n_lots=2, order="ascending", rng=1, planning="none", budget=12_000)
+    text = model.bidders[1].observe().text
+    assert "You have $12000 left for this lot and 1 later one." in text
+    assert "Now: Widget A. It starts at $1000, and you value it at $2200." in text
+    assert "at least $1000, which by your estimate would earn you $1200" in text
+    assert "above $2200 you lose" in text
+
+
+def test_reasons_that_were_cut_are_read_again_up_to_their_last_whole_sentence() -> None:
+    assert whole_sentences("I want A. I can do without B. Then I wou") == "I want A. I can do without B."
+    assert whole_sentences("I want") == ""
+
+
+def test_an_investor_reads_what_it_is_worth_and_what_its_cash_buys() -> None:
+    model = StockAgentModel(n_agents=2, days=1, rng=1)
+    model.run_for(1)
+    trader = next(iter(model.agents))
+    facts, text = trader.facts, trader.observe().text
+    assert facts.worth == pytest.approx(
+        facts.cash + 30 * facts.shares["A"] + 40 * facts.shares["B"] - trader.account.debt
+    )
+    assert f"buy up to {int(facts.cash // 30)} shares of A or {int(facts.cash // 40)} shares of B" in text
+    assert trader.observe().limits["buy.price"] == (15, 80)
+
+
+def test_a_household_reads_what_work_brings_after_tax_and_what_its_money_buys() -> None:
+    model = EconAgentModel(n_agents=2, rng=1, tax="flat", flat_rate=0.2)
+    household = model.households[0]
+    facts, text = household.facts, household.observe().text
+    pay = round(facts.salary, 2) - round(0.2 * facts.salary, 2)
+    assert f"you have ${facts.coin + pay:.2f} in all, which buys {(facts.coin + pay) / facts.price:.1f} goods" in text
+    assert "Interest is paid at the end of the year, in 12 months" in text
+
+
+@pytest.mark.parametrize("model", [MarketModel, AuctionArena, StockAgentModel, EconAgentModel])
+def test_the_people_of_a_model_differ_and_rules_do_the_same_with_and_without_them(model) -> None:
+    drawn, alike = (model(n_agents=3, rng=1, people=people) for people in ("drawn", "alike"))
+    assert len({agent.config.persona for agent in drawn.agents}) == 3
+    drawn.run_for(1)
+    alike.run_for(1)
+    assert str(drawn.results()) == str(alike.results())

@@ -191,7 +191,7 @@ def test_there_are_always_enough_questions() -> None:
 
 
 def test_a_trader_reads_its_cash_its_research_and_what_was_refused() -> None:
-    model = MarketModel(n_agents=1, rng=1)
+    model = MarketModel(n_agents=1, rng=1, memory="none")
     model.apply({1: order(model, 5000.0)})
     trader = next(iter(model.agents))
     text = trader.observe().text

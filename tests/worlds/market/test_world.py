@@ -143,7 +143,7 @@ def test_a_trader_sees_cash_quotes_holdings_and_what_came_of_its_actions() -> No
     assert "$900.00 in cash" in text
     assert "You hold 183.33 YES and 0.00 NO" in text
     assert "$10 would buy" in text
-    assert "Last time: you bought 183.33 YES" in text
+    assert "Last time: You bought 183.33 YES" in text
     assert "refused: $5000 is more than the $900.00" in text
 
 
