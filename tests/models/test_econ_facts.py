@@ -125,7 +125,7 @@ def test_a_trader_reads_what_a_share_is_worth_and_what_its_cash_buys() -> None:
     assert "24% for yes: a YES share is worth $0.24 to you and costs $0.500, more than that" in text
     assert "a NO share is worth $0.76 to you and costs $0.500, less than that" in text
     assert "a YES share is worth $0.50 to you and costs $0.500, about as much" in text
-    assert "The most that you could spend, $1000.00, would buy 1666.67 YES shares and move YES to $0.900" in text
+    assert "The most that you could spend, $1000.00, would buy 1333.33 YES shares and move YES to $0.900" in text
     model.run_for(2)
     offered = trader.observe().options
     assert {market for name, markets in offered.items() if name.endswith("market_id") for market in markets} <= {last}

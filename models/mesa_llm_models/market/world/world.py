@@ -143,7 +143,7 @@ class PredictionMarkets(DoNothing):
                     view.market_id for view in tradable if max(view.yes_shares, view.no_shares) > 0
                 ),
                 **_owned_sides(tradable),
-                "comment_on_market.market_id": tuple(view.market_id for view in tradable),
+                "comment_on_market.market_id": tuple(view.market_id for view in facts.markets if view.answer is None),
             },
             limits={} if facts.cash is None else _limits_of(facts.cash, self.ledger.limits.dollars, tradable),
             facts=facts,
