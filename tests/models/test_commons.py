@@ -93,3 +93,60 @@ def test_a_meeting_is_heard_remembered_and_read_and_replays(tmp_path) -> None:
 @pytest.mark.parametrize(("text", "tons"), [("Ada took 13 tons; let us take 8 tons each.", 8), ("Good fishing!", None)])
 def test_a_proposal_is_the_last_number_of_tons_in_what_is_said(text, tons) -> None:
     assert proposed_tons(text) == tons
+
+
+FACTS = {
+    "how much there is": "There are 90 tons of fish in the lake.",
+    "how much can be taken safely": "If each of the 5 of you catches no more than 9 tons, there will be at least as many",
+    "below what it collapses": "If fewer than 5 tons are left, the fish die out, and nobody catches any again.",
+    "own catches": "Last month you caught 11 tons, and 11 in all so far.",
+}
+"""What a fisher would know and need in the second month, after each has caught eleven of a hundred tons."""
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_a_fisher_reads_what_it_would_know_and_need(fact) -> None:
+    model = wanting(11)
+    model.step()
+    assert FACTS[fact] in model.agents[0].observe().text
+
+
+def test_the_safe_share_keeps_the_fish_and_one_more_ton_each_does_not() -> None:
+    for stock in range(5, 101):
+        model = wanting(0, meeting=False)
+        model.stock = stock
+        share = model.share_of(stock)
+        for tons, is_safe in ((share, True), (share + 1, False)):
+            model.stock = stock - 5 * tons
+            assert (model.grown >= stock) is is_safe, (stock, tons)
+
+
+def test_one_ton_is_a_ton_and_a_share_of_none_is_said() -> None:
+    model = wanting(0)
+    model.stock = 5
+    model.agents[0].catches.append(1)
+    text = model.agents[0].observe().text
+    assert "Last month you caught 1 ton, and 1 in all" in text
+    assert "They cannot spare a whole ton for each of the 5 of you" in text
+
+
+def test_fishers_differ_by_more_than_their_names_unless_they_are_to_be_alike() -> None:
+    drawn, alike = wanting(1), wanting(1, people="alike")
+    assert len({fisher.config.persona for fisher in drawn.agents}) > 2
+    assert {fisher.config.persona for fisher in alike.agents} == {""}
+    for model in (drawn, alike):
+        model.step()
+    assert drawn.stock == alike.stock
+    assert "you set out to catch 1 ton of fish" in drawn.agents[0].memory.recall("", 2)
+
+
+def test_a_silence_in_a_meeting_is_shown_as_one() -> None:
+    from mesa_llm_models.commons.app import meeting_cells
+
+    script = ScriptedLLM(lambda request: call("fish", tons=1) if request.tools else "We should all be careful now.")
+    model = CommonsModel(llm=script, rng=1)
+    model.step()
+    said = [row.cells[2] for row in meeting_cells(model)]
+    first = model.meetings[1].utterances[0].name
+    silence = f"(silent: it repeats {first})"
+    assert (said[0], set(said[1:])) == ("We should all be careful now.", {silence})

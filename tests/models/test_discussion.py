@@ -602,3 +602,38 @@ def test_debate_parties_start_apart_and_the_page_shows_their_positions(topic, tm
     (chart,) = findings.charts()
     assert isinstance(chart, Chart)
     assert chart.x == "messages so far"
+
+
+FACTS = {
+    "the topic": "A town council discusses a toll of four dollars",
+    "who is there": "In the room: Grace, Ines, Milan, Walter.",
+    "what the others said, by name": "Walter: “Line 2.”",
+    "what one said oneself": "You: “Line 1.”",
+    "one's side": "You want the toll: the streets are full",
+    "who spoke last": "Answer Milan, with a reason or an example that nobody has named yet.",
+    "how long": "one or two sentences, fewer than 40 words.",
+}
+"""What Ines would know and need in the second round."""
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_a_discussant_reads_what_it_would_know_and_need(fact) -> None:
+    def script(request):
+        if request.schema is not None:
+            return {"answer": 5}
+        prompts.append("\n".join(message.content for message in request.messages))
+        return ToolCall("say", {"text": f"Line {len(prompts)}."})
+
+    prompts: list[str] = []
+    DiscussionModel(config="debate", people_play=False, llm=ScriptedLLM(script), rng=1).run_for(5)
+    assert FACTS[fact] in prompts[4]
+    assert prompts[4].endswith(FACTS["how long"])
+
+
+def test_a_line_that_repeats_another_is_a_silence_with_its_reason(discussion) -> None:
+    llm = ScriptedLLM(lambda request: ToolCall("say", {"text": "We cannot afford another toll."}))
+    model = discussion(config_of(), llm=llm)
+    model.run_for(2)
+    room = model.sessions[0].room
+    assert [line.text for line in room.lines] == ["We cannot afford another toll."]
+    assert [(one.name, one.reason) for one in room.silences] == [("Ben", "it repeats Ada")]

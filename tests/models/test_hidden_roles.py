@@ -129,3 +129,35 @@ def test_a_game_replays(tmp_path) -> None:
         digests.append(game.runlog.digest)
         game.close()
     assert digests[0] == digests[1]
+
+
+FACTS = {
+    "who is dead, and what it was": "Night 1: Cleo was attacked and left the game. Cleo was a villager.",
+    "who was voted out": "Day 1: Gus was voted out and left the game. Gus was a werewolf.",
+    "what was voted": "Ada for Gus",
+    "who plays, and who one is": "Still in the game: Ada, Bo, you, Eve, Finn.",
+    "how many werewolves are left": "1 of these 5 is a werewolf.",
+    "what one can do now": "It is night 2. Whom do you look at? You will learn whether that player is a werewolf.",
+    "one's role": "You are the seer. You want to win with the village.",
+    "what one has seen": "You have seen that Ada is no werewolf.",
+}
+"""What the seer, Dan, would know and need in the second night."""
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_the_seer_reads_what_it_would_know_and_need(fact) -> None:
+    game = village(*ROLES, llm=ScriptedLLM(Listener("Cleo", "Gus").reply))
+    game.step()
+    game.start_step()
+    dan = game.players["Dan"]
+    prompt = "\n".join(message.content for message in dan.prompt(dan.observe()))
+    assert FACTS[fact] in prompt
+    assert "Dan" not in dan.observe().options["player"]
+    assert not {"Cleo", "Gus"} & set(dan.observe().options["player"])
+
+
+def test_players_have_characters_unless_they_are_to_be_alike() -> None:
+    drawn, alike = HiddenRolesModel(rng=1), HiddenRolesModel(rng=1, people="alike")
+    assert len({player.character for player in drawn.agents}) == 7
+    assert {player.character for player in alike.agents} == {""}
+    assert [player.role for player in drawn.agents] == [player.role for player in alike.agents]

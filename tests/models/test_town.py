@@ -79,3 +79,33 @@ def test_a_day_is_recorded_and_replayed(n_agents, tmp_path) -> None:
         model.close()
         runs.append((model.runlog.digest, model.usage.calls > 0))
     assert runs == [(runs[0][0], True), (runs[0][0], False)]
+
+
+def town_at(hour: int, day: int = 1, **parameters) -> TownModel:
+    model = TownModel(llm=saying(host="Hello."), n_agents=3, rng=1, **parameters)
+    model.day, model.hour = day, hour
+    return model
+
+
+@pytest.mark.parametrize(
+    ("hour", "days", "fact"),
+    [
+        (9, 1, "It is 9:00 on day 1. You are here: Mill Lane."),
+        (9, 1, "bakery (bread, coffee and cake)"),
+        (9, 1, "Your party is today at 18:00 in the park."),
+        (9, 2, "Your party is tomorrow at 18:00 in the park."),
+        (9, 4, "Your party is on day 4 at 18:00 in the park."),
+        (18, 1, "Your party is now, in the park."),
+        (19, 1, "Your party is over."),
+    ],
+)
+def test_the_host_reads_the_time_the_places_and_whether_the_party_is_to_come(hour, days, fact) -> None:
+    assert fact in town_at(hour, days=days).host.observe().text
+
+
+def test_a_guest_reads_of_the_party_in_the_words_in_which_it_has_heard_of_it() -> None:
+    model = TownModel(llm=saying(host="Come to my PARTY!"), sociability=1, n_agents=3, rng=1)
+    assert "party" not in model.agents[1].observe().text
+    model.step()
+    assert "You have heard of a party. Rosa said: “Come to my PARTY!”" in model.agents[1].observe().text
+    assert "On day 1 at 8:00 you planned your day" in model.agents[1].memory.recall("plan", 2)
