@@ -97,7 +97,7 @@ def test_a_proposal_is_the_last_number_of_tons_in_what_is_said(text, tons) -> No
 
 FACTS = {
     "how much there is": "There are 90 tons of fish in the lake.",
-    "how much can be taken safely": "If each of the 5 of you catches no more than 9 tons, there will be at least as many",
+    "how much can be taken safely": "If each of the 5 of you catches no more than 9 tons, there will be at least",
     "below what it collapses": "If fewer than 5 tons are left, the fish die out, and nobody catches any again.",
     "own catches": "Last month you caught 11 tons, and 11 in all so far.",
 }
