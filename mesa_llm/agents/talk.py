@@ -30,8 +30,8 @@ SHINGLE = 3
 REPEATED = 0.6
 """Share of a line's runs of three words that stand in an earlier text, from which on it repeats that text.
 
-Of 187 lines of language models that were recorded with 1.0.0, those that answer share less than half of their runs with
-any earlier line, and those that repeat one more than two thirds; between them lie 4 %.
+One changed word breaks three runs, so a line of twelve words that changes one still shares 70 %, and one that changes
+two apart from each other 40 %. The threshold lies between: one word is no answer, two may be.
 """
 
 LONG_RUN, LONG_RUN_CHARACTERS = 8, 24
