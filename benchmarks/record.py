@@ -5,6 +5,8 @@
     python3 dev.py record discussion/trolley --llm local
     python3 dev.py record all --jobs 4         record everything, four runs at a time
     python3 dev.py record social --readme      write the figures of the recordings into the READMEs; records nothing
+    python3 dev.py record all --twins          run their rule twins and chance, which stand beside them (seconds each)
+    python3 dev.py record --verdicts           say which are worth watching, by a rule that is the same for all
 
 A run that was stopped goes on from `runs/recordings`, where its replies are kept: none is paid for twice. Logs made on
 another machine (with --logs FOLDER there) are copied to that folder; the same command then makes the recordings from
@@ -25,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm import MesaLLMError
-from mesa_llm.experiments.runs.recordings import RecordedRun, declared_runs, figures_of
+from mesa_llm.experiments.runs.recordings import TWINS, RecordedRun, declared_runs, figures_of
 from mesa_llm.registry import ModelEntry
+from mesa_llm.text import figure_text
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -59,8 +62,16 @@ COLUMNS = (
     "refused",
     "requests",
     "tokens",
+    "seeds tried",
 )
 """Columns of the table in that section."""
+
+
+TWINS_HEADING = "| measure at the end | recorded | rule twin | chance |"
+"""First line of the table that follows: measures beside those of the rule twin and of chance, of the same seed."""
+
+MAX_MEASURES = 4
+"""Maximum number of measures of a recording in it."""
 
 
 def named_runs(names: Iterable[str]) -> dict[str, tuple[ModelEntry, RecordedRun]]:
@@ -159,7 +170,51 @@ def table(runs: Iterable[tuple[str, RecordedRun]]) -> list[str]:
         when = ", ".join(filter(None, (one.recorded_on, one.version, earlier)))
         counts = (str(one.steps), str(one.agents), str(one.decisions))
         shares = (f"{one.valid_percent:.1f} %", f"{one.refused_percent:.1f} %")
-        cells = (f"{run.title} (`{name}`)", one.llm, when, *counts, *shares, str(one.calls), f"{one.tokens:,}")
+        cells = (
+            f"{run.title} (`{name}`)",
+            one.llm,
+            when,
+            *counts,
+            *shares,
+            str(one.calls),
+            f"{one.tokens:,}",
+            str(run.tried),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def twins_table(runs: Iterable[tuple[str, RecordedRun]]) -> list[str]:
+    """Return the lines of a table of the main measures of recordings, beside those of rule twins and of chance.
+
+    Args:
+        runs: Names of the runs, as `MODEL/RUN`, and the runs, which have been recorded.
+    """
+    lines = [TWINS_HEADING, "|---|" + "---|" * 3]
+    for name, run in runs:
+        trace, twins = run.trace, run.twins
+        for measure in (trace.moved or list(trace.measures))[:MAX_MEASURES] if twins else ():
+            found = (trace.measures, *(twins.get(llm, {}) for llm in TWINS))
+            values = [next((one for one in reversed(each.get(measure, ())) if one is not None), None) for each in found]
+            texts = ["–" if value is None else figure_text(value) for value in values]
+            lines.append(f"| {' | '.join((f'{measure} (`{name}`)', *texts))} |")
+    return lines if len(lines) > 2 else []
+
+
+def verdicts_table(runs: Iterable[tuple[str, RecordedRun]]) -> list[str]:
+    """Return the lines of a table that says which recordings are worth watching.
+
+    Args:
+        runs: Names of the runs, as `MODEL/RUN`, and the runs, which have been recorded.
+    """
+    columns = ("recording", "version", "measures moved", "idle", "repeated", "promise", "verdict", "seeds tried")
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    for name, run in runs:
+        one = run.verdict
+        shares = (f"{one.n_moved} of {one.n_measures}", f"{one.idle_percent:.0f} %", f"{one.repeated_percent:.0f} %")
+        kept = {None: "none", True: "kept", False: "not kept"}[one.is_kept]
+        verdict = "worth watching" if not one.faults else f"flat: {', '.join(one.faults)}"
+        cells = (name, run.recording.version, *shares, f"{run.promise}: {kept}", verdict, str(run.tried))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -171,12 +226,14 @@ def section(readme: str, runs: list[tuple[str, RecordedRun]]) -> str:
         readme: Text of the README.
         runs: Names of the runs, as `MODEL/RUN`, and the runs, which have been recorded.
     """
-    rows = "\n".join(table(runs))
+    rows, beside = "\n".join(table(runs)), "\n".join(twins_table(runs))
+    rows += f"\n\n{beside}" if beside else ""
     if HEADING not in readme:
         commands = "\n".join(f"mesa-llm view {name}" for name, _ in runs)
         return f"{readme.rstrip()}\n\n{HEADING}\n\n{rows}\n\n```sh\n{commands}\n```\n"
     before, _, after = readme.partition(f"{HEADING}\n")
     own, rest = re.match(r"(.*?)(?=^## |\Z)(.*)", after, re.DOTALL | re.MULTILINE).groups()  # type: ignore[union-attr]
+    own = re.sub(rf"\n{re.escape(TWINS_HEADING)}\n(\|.*\n?)+", "", own)
     own = re.sub(r"(^\|.*\n?)+", lambda _: f"{rows}\n", own, count=1, flags=re.MULTILINE)
     return f"{before}{HEADING}\n{own}{rest}"
 
@@ -202,11 +259,19 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, default=LOGS, help="folder of the run logs (default: runs/recordings)")
     parser.add_argument("--anew", action="store_true", help="forget the replies of an earlier attempt")
     parser.add_argument("--figures", action="store_true", help="print the figures of recordings; record nothing")
+    parser.add_argument("--twins", action="store_true", help="run their rule twins and chance; asks nothing")
+    parser.add_argument("--verdicts", action="store_true", help="say which are worth watching; record nothing")
     parser.add_argument("--readme", action="store_true", help="write them into the models' READMEs; record nothing")
     arguments = parser.parse_args()
     runs = named_runs(arguments.names or ["all"])
     if arguments.readme:
         write_readmes(runs)
+    elif arguments.twins:
+        for name, (entry, run) in runs.items():
+            run.record_twins(entry.load())
+            print(f"{name}: {run.twins_file.stat().st_size / 1000:.1f} kB", flush=True)
+    elif arguments.verdicts:
+        print("\n".join(verdicts_table((name, run) for name, (_, run) in runs.items() if run.file.is_file())))
     elif arguments.figures:
         print("\n".join(table((name, run) for name, (_, run) in runs.items() if run.file.is_file())))
     elif arguments.names:

@@ -82,11 +82,21 @@ def test_a_readme_holds_the_figures_of_the_recordings(name, table) -> None:
     assert row in readme.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.parametrize("name", [name for name in MADE if name not in EARLIER])
+def test_the_twins_of_a_recording_are_what_rule_and_chance_give_today(name) -> None:
+    entry, run = DECLARED[name]
+    kept, size = run.twins, run.twins_file.stat().st_size
+    assert (set(kept), size <= 10_000) == ({"rule", "random"}, True)
+    run.record_twins(entry.load())
+    assert run.twins == kept
+
+
 def test_no_recording_is_left_of_a_run_that_is_no_longer_declared() -> None:
     folders = {run.folder for _, run in DECLARED.values()}
     others = {"runs.toml", DECLARATION, ARCHIVE}
     found = {file for folder in folders for file in folder.iterdir() if file.name not in others}
-    assert found == {run.file for run in MADE.values()}
+    twins = {run.twins_file for run in MADE.values() if run.twins_file.is_file()}
+    assert found == {run.file for run in MADE.values()} | twins
 
 
 def test_a_recorded_audit_is_judged_again_as_its_page_says(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ today in the same places.
 
 from __future__ import annotations
 
+import json
 import logging
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -26,10 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError, DecisionError
+from mesa_llm.experiments.runs.promises import IDLE, Trace, Verdict, conditions_in, series_of
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording, advance_to
@@ -56,6 +58,17 @@ LOCAL_LLMS = {"local": "SmolLM2-135M-Instruct", "local:1.5b": "Qwen2.5-Coder-1.5
 
 PROMPTS_SINCE = "prompts_since"
 """Entry of the declarations that names the version in which a prompt of the model last changed."""
+
+TWINS = ("rule", "random")
+"""What stands beside a recording: its rule twin, and chance."""
+
+TWINS_SUFFIX = ".twins.json"
+"""Suffix of the file of their series."""
+
+MAX_MEASURES = 40
+"""Maximum number of measures of which they are kept."""
+
+_TWINS = TypeAdapter(dict[str, dict[str, list[float | None]]])
 
 SEED = 1
 """Seed of a recorded run that declares none."""
@@ -85,8 +98,23 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
     design: Mapping[str, Any] | None = None
     """Design of the agents, as `AgentDesign.to_json` writes it; None: the model's own."""
 
+    promise: str = ""
+    """What its title says happens, as conditions on its log; see `mesa_llm.experiments.runs.promises`."""
+
+    idle: tuple[str, ...] = ()
+    """Names of actions that do nothing, besides those of all models."""
+
+    tried: Annotated[int, Field(ge=1)] = 1
+    """Number of seeds that were tried until one gave this recording."""
+
     prompts_since: Annotated[str, Field(pattern=r"^(\d+(\.\d+)*)?$")] = ""
     """Version in which a prompt of its model last changed; empty: in none since its oldest recording."""
+
+    @field_validator("promise")
+    @classmethod
+    def _check_promise(cls, promise: str) -> str:
+        conditions_in(promise)
+        return promise
 
     @property
     def file(self) -> Path:
@@ -103,6 +131,70 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
         if not self.file.is_file():
             raise ConfigError(f"the run {self.name!r} has not been recorded yet: {self.file} is missing")
         return Recording.read(self.file)
+
+    @property
+    def twins_file(self) -> Path:
+        """Series of its rule twin and of the random baseline, which need not exist."""
+        return self.folder / f"{self.name}{TWINS_SUFFIX}"
+
+    @property
+    def trace(self) -> Trace:
+        """What its recording holds, as numbers and texts; nothing is replayed.
+
+        Raises:
+            ConfigError: If it has not been made, or is damaged.
+        """
+        return Trace.of(self.recording.file)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether its recording is worth watching.
+
+        Raises:
+            ConfigError: If it has not been made, or is damaged.
+        """
+        return Verdict.on(self.trace, self.promise, IDLE | {*self.idle})
+
+    @property
+    def twins(self) -> Mapping[str, Mapping[str, list[float | None]]]:
+        """Series of its measures by its rule twin (`rule`) and by chance (`random`), of the same seed.
+
+        Empty if they have not been made; see `record_twins`.
+
+        Raises:
+            ConfigError: If their file is damaged.
+        """
+        if not self.twins_file.is_file():
+            return {}
+        try:
+            return _TWINS.validate_json(self.twins_file.read_bytes())
+        except ValidationError as error:
+            raise ConfigError(f"{self.twins_file} is damaged: {describe(error)}") from None
+
+    def record_twins(self, kind: type[LLMModel]) -> None:
+        """Run its rule twin and the random baseline, and put the series of their measures in their place.
+
+        Each makes as many steps as the recording, or ends earlier by itself.
+
+        Args:
+            kind: Class of the model.
+
+        Raises:
+            ConfigError: If the declaration does not fit the model.
+        """
+        n_steps = self.recording.last_step if self.file.is_file() else self.steps
+        twins = {llm: self._series(kind, llm, n_steps) for llm in TWINS}
+        lines = [f"{json.dumps(llm)}: {json.dumps(series)}" for llm, series in twins.items()]
+        self.twins_file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+    def _series(self, kind: type[LLMModel], llm: str, n_steps: int | None) -> dict[str, list[float | None]]:
+        """Run the model with a rule twin or by chance, and return the series of its measures."""
+        with closing(self.model(kind, llm)) as model:
+            while model.running and (n_steps is None or model.time < n_steps):
+                model.step()
+            rows = [json.loads(text) for text in model.runlog.table("steps")["measures"]]
+        rounded = {name: [_rounded(value) for value in values] for name, values in series_of(rows).items()}
+        return {name: rounded[name] for name in list(rounded)[:MAX_MEASURES]}
 
     @property
     def is_of_earlier_prompts(self) -> bool:
@@ -388,3 +480,8 @@ def _version_in(manifest: Mapping[str, Any]) -> str:
     """Return the version of this project that wrote a manifest; empty: unknown."""
     versions = manifest.get("versions")
     return str(versions.get(DISTRIBUTION, "")) if isinstance(versions, Mapping) else ""
+
+
+def _rounded(value: float | None) -> float | None:
+    """Round a value to six digits, as far as it has more."""
+    return value if value is None or isinstance(value, int) else float(f"{value:.6g}")
