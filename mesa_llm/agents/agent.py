@@ -25,6 +25,7 @@ from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.plain import StepLog, engine_of, require_model
 from mesa_llm.engine.reading.answers import SCALARS, plain_answer, written_answer
+from mesa_llm.engine.reading.reasoning import CUT_MARK
 from mesa_llm.engine.setup import require_methods
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory, WindowMemory
@@ -210,18 +211,19 @@ class LLMMixin(DeliberationMixin):
         if not world and len(worlds) == 1:
             world = worlds[0].name
         moment = Moment(self.now, world, _unit_in(worlds, world) if worlds else "step", self.moment_in(world))
+        has_plan = bool(decision.text) and not decision.text.endswith(CUT_MARK) and is_plan(self._design_decides)
         is_conversation = ChatMemory in type(memory).__mro__  # isinstance is slow with protocol classes
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
             )
             memory.add(moment.entry("observation", seen.text))
-            if decision.text and is_plan(self._design_decides):
+            if has_plan:
                 memory.add(moment.entry("thought", decision.text[:600]))
             memory.add(moment.entry("decision", decision_text))
         else:
             self.remember_messages()
-            if decision.text and is_plan(self._design_decides):
+            if has_plan:
                 memory.add(moment.entry("thought", plan_text(decision.text), is_sentence=True))
         written = tuple(outcomes)
         remembered = seen.remembered if seen is not None else ""

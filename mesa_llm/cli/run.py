@@ -26,11 +26,12 @@ from mesa_llm.llm.batches.protocol import BatchProgress
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.quality import Rate, quality_texts, quality_warning
 from mesa_llm.model.recording import Recording, texts_in
-from mesa_llm.records import Usage
+from mesa_llm.records import Decision, Failure, Usage
 from mesa_llm.registry import find_models, require_listed
+from mesa_llm.reports.action_log import names_of
 from mesa_llm.runlog.comparison import LogComparison
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.text import counted, none_succeeded, spreadsheet_cell
+from mesa_llm.text import counted, none_succeeded, one_line, printable, spreadsheet_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,15 @@ logger = logging.getLogger(__name__)
 
 SHOW_S = 0.1
 """Minimum number of seconds between two changes of the progress bar: each change counts all agents that are due."""
+
+MAX_TEXTS_PER_STEP, MAX_TEXTS = 3, 60
+"""Maximum number of texts that are printed of a step and of a run."""
+
+MAX_TEXT = 160
+"""Maximum number of characters of each."""
+
+MIN_SPACES = 3
+"""Minimum number of spaces in a text, so that names and choices are none."""
 
 IN_SUMMARY = ("failed", "reprompted", "parsed_leniently")
 """Kinds of data quality that stand in the first line of a summary."""
@@ -67,6 +77,9 @@ def run(
     csv: Annotated[
         Path | None, typer.Option(help="File for the measures of the model's DataCollector, one row per step.")
     ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing of what agents say and write, only the summary.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a model. To resume a run that was stopped, run the same command with the same --log."""
@@ -85,8 +98,43 @@ def run(
 
         print_estimate(entry.name, kind, arguments, parameters.steps(steps), interventions, as_json=as_json)
         return
-    how: dict[str, Any] = {"interventions": interventions, "as_json": as_json, "csv": csv}
+    how: dict[str, Any] = {"interventions": interventions, "as_json": as_json, "csv": csv, "shows_talk": not quiet}
     run_model(entry.name, kind(**arguments), parameters.steps(steps), is_live=True, warn=warn, **how)
+
+
+class _Talk:
+    """Picks some of what agents say and write in each step, to be read along."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self._seen, self._n_left = model, dict[int, object](), MAX_TEXTS
+
+    def lines(self) -> list[str]:
+        """Return a few of the texts of the step that has just ended, each with the name of its agent."""
+        if not self._n_left:
+            return []
+        latest: dict[int, Decision | Failure] = self._model.last_decisions
+        new = {agent: one for agent, one in latest.items() if self._seen.get(agent) is not one}
+        self._seen = dict[int, object](latest)
+        texts = {agent: said for agent, one in new.items() if isinstance(one, Decision) and (said := spoken_in(one))}
+        if not texts:
+            return []
+        names = names_of(self._model)
+        chosen = list(texts.items())[: min(MAX_TEXTS_PER_STEP, self._n_left)]
+        self._n_left -= len(chosen)
+        lines = [
+            f"  {names.get(agent, f'agent {agent}')}: “{printable(one_line(text, MAX_TEXT))}”" for agent, text in chosen
+        ]
+        more = len(texts) - len(chosen)
+        also = f" (and {counted(more, 'text')} more)" if more else ""
+        end = [] if self._n_left else ["  … further texts are not shown; see mesa-llm inspect --decisions, or view"]
+        return [f"step {int(self._model.time)}{also}:", *lines, *end]
+
+
+def spoken_in(decision: Decision) -> str:
+    """Return the longest text of a decision that is a sentence rather than a name or a choice; empty if it has none."""
+    values = [value for call in decision.actions for value in call.arguments.values()]
+    texts = [value for value in [*values, decision.answer] if isinstance(value, str) and value.count(" ") >= MIN_SPACES]
+    return max(texts, key=len, default="")
 
 
 class _Progress:
@@ -152,6 +200,7 @@ def run_model(
     is_live: bool = False,
     warn: Say | None = None,
     closes: bool = True,
+    shows_talk: bool = False,
     interventions: Sequence[tuple[int, Any]] = (),
     after_step: Callable[[int], None] = lambda step: None,
 ) -> dict[str, Any]:
@@ -168,6 +217,7 @@ def run_model(
         is_live: Whether this is no replay, so that a run in which every decision failed is an error.
         warn: Prints a warning as soon as more than half of a step's decisions failed; None: no warning.
         closes: Whether to close the model at the end.
+        shows_talk: Whether to print some of what agents say and write in each step.
         interventions: Pairs of a step and an intervention before it.
         after_step: Called at the end of each step, with its number.
 
@@ -193,11 +243,14 @@ def run_model(
         model.engine.on_batch = progress.batch
         if warn is not None:
             model.engine.warn = partial(progress.interrupted_by, warn)
+        talk = _Talk(model)
         try:
             while model.running and (steps is None or model.time < steps):
                 model.step()
                 progress.step()
                 watch.step()
+                for line in talk.lines() if shows_talk and not as_json else ():
+                    progress.interrupted_by(say, line)
                 after_step(int(model.time))
         finally:
             progress.bar.close()

@@ -15,7 +15,7 @@ from mesa_llm.engine.presentation import AS_WRITTEN, Presentation, presented
 from mesa_llm.engine.reading.aliases import Aliases
 from mesa_llm.engine.reading.answers import answer_schema
 from mesa_llm.engine.reading.parsing import DECLINED, FILTERED, MAX_TEXT, read, require_ended, thought_in
-from mesa_llm.engine.reading.reasoning import split_reasoning
+from mesa_llm.engine.reading.reasoning import CUT_MARK, marked_if_cut, split_reasoning
 from mesa_llm.engine.text import ALL_TOKENS, reason_text
 from mesa_llm.errors import (
     AccessRefused,
@@ -458,7 +458,16 @@ def _next(request: Request, *messages: ChatMessage) -> Request:
 
 def _assistant_message(reply: Reply) -> ChatMessage:
     carried = carried_by(reply.carried, reply.reasoning) if reply.carried else {}
-    return ChatMessage("assistant", reply.text[:MAX_TEXT], _with_ids(reply.tool_calls), carried=carried)
+    calls = tuple(map(_without_cut_reasoning, _with_ids(reply.tool_calls)))
+    return ChatMessage("assistant", reply.text[:MAX_TEXT], calls, carried=carried)
+
+
+def _without_cut_reasoning(call: ToolCall) -> ToolCall:
+    """Leave out of a call that goes into the next prompt a reasoning that was cut, which the model would go on with."""
+    thought = call.arguments.get(REASONING)
+    if not isinstance(thought, str) or not marked_if_cut(thought).endswith(CUT_MARK):
+        return call
+    return replace(call, arguments={name: value for name, value in call.arguments.items() if name != REASONING})
 
 
 def _beside(reply: Reply) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import signal
 import sqlite3
 import subprocess
@@ -75,6 +76,17 @@ def test_the_notebooks_are_copied_into_a_new_folder_and_never_over_one(tmp_path)
 def test_the_models_are_listed_with_their_question() -> None:
     assert "social" in run_command("list").stdout
     assert "BROKEN" not in run_command("list").stdout
+
+
+def test_a_run_prints_some_of_what_is_said_unless_it_is_quiet() -> None:
+    chosen = ("--set", "config=debate", "--set", "people_play=false")
+    words = ("run", "discussion", *chosen, "--llm", "rule", "--rng", 1, "--steps", 4)
+    lines = run_command(*words).stdout.splitlines()
+    said = [line for line in lines if re.match(r"  \w+: “.+”$", line)]
+    assert 0 < len(said) <= 12
+    assert all(len(line) <= 200 for line in said)
+    assert any(re.match(r"step \d", line) for line in lines)
+    assert "“" not in run_command(*words, "--quiet").stdout.partition("steps")[0]
 
 
 def test_a_run_tells_one_json_object_at_the_end() -> None:

@@ -24,6 +24,7 @@ from mesa_llm.engine.reading.coercion import (
     letters,
     letters_of,
 )
+from mesa_llm.engine.reading.reasoning import marked_if_cut
 from mesa_llm.engine.reading.tool_calls import line_before
 from mesa_llm.engine.text import reason_text
 from mesa_llm.errors import ParseError
@@ -337,7 +338,7 @@ def _from_object(value: Value, kind: object, reasoning: str) -> Answer:
     if reasoning and isinstance(parsed, dict) and reasoning not in schema.get("properties", {}):
         fields = dict(cast("dict[str, Any]", parsed))
         if reasoning in fields:
-            thoughts.append(str(fields.pop(reasoning)))
+            thoughts.append(marked_if_cut(str(fields.pop(reasoning))))
         parsed = fields
     error: ParseError | None = None
     for candidate, repairs in _unwrapped(parsed, schema):

@@ -17,7 +17,7 @@ from mesa_llm.config import Reasoning
 from mesa_llm.engine.reading.answers import Answer, bare_schema, checked_answer, object_answer
 from mesa_llm.engine.reading.coercion import THOUGHT_KEYS, Coercion, CoercionError, letters
 from mesa_llm.engine.reading.prose import prose_answer
-from mesa_llm.engine.reading.reasoning import split, split_reasoning
+from mesa_llm.engine.reading.reasoning import marked_if_cut, split, split_reasoning
 from mesa_llm.engine.reading.tool_calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.engine.text import reason_text
 from mesa_llm.errors import ParseError, ToolError
@@ -445,7 +445,7 @@ def _without_reasoning(calls: Sequence[Call], box: ToolBox) -> tuple[list[Call],
     for call in calls:
         own = box[call.name].tool.spec.parameters.get("properties", {}) if call.name in box else {}
         if REASONING in call.arguments and REASONING not in own:
-            thoughts.append(str(call.arguments[REASONING])[:MAX_TEXT])
+            thoughts.append(marked_if_cut(str(call.arguments[REASONING])[:MAX_TEXT]))
             arguments = {name: value for name, value in call.arguments.items() if name != REASONING}
             call = call._replace(arguments=arguments)
         remaining.append(call)
@@ -537,7 +537,7 @@ def _read_text(reply: Reply, speech: str, reasoning: Reasoning, is_strict: bool)
     text, notation = speech.strip(), "text"
     if "{" in speech and (fields := _text_fields(speech, reasoning)) is not None:
         text, notation = fields["answer"].strip(), "JSON"
-        thoughts = [str(value) for key, value in fields.items() if key != "answer"]
+        thoughts = [marked_if_cut(str(value)) for key, value in fields.items() if key != "answer"]
     elif _ANSWER_OBJECT.match(text) is not None:
         raise ParseError(reason_text("unread_text", text=text[:80]))
     if not text:

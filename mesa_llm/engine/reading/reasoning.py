@@ -14,7 +14,11 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from mesa_llm.llm.openai.carried import carried_by
+from mesa_llm.llm.schema.grammar import MAX_COUNTED
 from mesa_llm.records import Reply
+
+CUT_MARK = "… (cut)"
+"""What stands at the end of a reasoning that was cut."""
 
 _TAG_NAMES = (
     r"(?:\w{1,20}[:_])?(?:thinking|think|thoughts|thought|reasoning)(?:_(?!begin|start|end)\w{1,20})?|reflection|analysis|"
@@ -136,6 +140,18 @@ class Split(NamedTuple):
 
     state: Literal["whole", "interrupted", "open"] = "whole"
     """`open` if it ends within a thought; `interrupted` if something was said before a thought, and more after it."""
+
+
+def marked_if_cut(thought: str) -> str:
+    """Mark a reasoning in a field that the grammar of a local language model ended in mid-sentence.
+
+    Such a reply is whole: it has a decision, whose reasons are missing their end.
+
+    Args:
+        thought: The text of the field.
+    """
+    is_cut = len(thought) == MAX_COUNTED and not thought.rstrip().endswith((".", "!", "?", "…"))
+    return thought.rstrip() + CUT_MARK if is_cut else thought
 
 
 def split_reasoning(reply: Reply) -> Reply:
