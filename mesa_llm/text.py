@@ -144,6 +144,8 @@ _FUNCTION_WORDS = frozenset(
 
 def sentence_inside(text: str) -> str:
     """Write a sentence as it stands after other words: without a capital, unless it begins with a name."""
+    if text.startswith("You "):  # nearly all
+        return f"y{text[1:]}"
     first = text.partition(" ")[0].rstrip(",'’")
     return text[:1].lower() + text[1:] if first in _FUNCTION_WORDS else text
 

@@ -33,7 +33,7 @@ from mesa_llm.records import ActionResult, Decision, Failure, Observation, Outco
 from mesa_llm.space import describe_surroundings
 from mesa_llm.tools.tool import hidden_methods, marked_methods
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.tools.wording import Sentence, Wording, action_text, answer_text, result_text, wording_of
+from mesa_llm.tools.wording import Sentence, Wording, action_text, answer_text, result_text
 from mesa_llm.world import Receiver, moment_of, unit_of
 
 logger = logging.getLogger(__name__)
@@ -210,7 +210,9 @@ class LLMMixin(DeliberationMixin):
         world = seen.world if seen is not None else ""
         if not world and len(worlds) == 1:
             world = worlds[0].name
-        moment = Moment(self.now, world, _unit_in(worlds, world) if worlds else "step", self.moment_in(world))
+        moment = Moment(
+            self.now, world, _unit_in(worlds, world) if worlds else "step", _moment_in(worlds, world, self.model)
+        )
         has_plan = bool(decision.text) and not decision.text.endswith(CUT_MARK) and is_plan(self._design_decides)
         is_conversation = ChatMemory in type(memory).__mro__  # isinstance is slow with protocol classes
         if seen is not None and is_conversation:
@@ -227,7 +229,9 @@ class LLMMixin(DeliberationMixin):
                 memory.add(moment.entry("thought", plan_text(decision.text), is_sentence=True))
         written = tuple(outcomes)
         remembered = seen.remembered if seen is not None else ""
-        sentences = tuple([remembered if one.action == "answer" else self._wording_of(one.action) for one in written])
+        sentences = tuple(
+            [remembered if one.action == "answer" else self._wording_of(one.action, worlds) for one in written]
+        )
         entries = partial(outcome_entries, written, sentences, moment, is_conversation=is_conversation)
         if type(memory) is WindowMemory and False not in [is_unchanging(outcome) for outcome in written]:
             memory.add(entries)
@@ -235,10 +239,9 @@ class LLMMixin(DeliberationMixin):
         for entry in entries():
             memory.add(entry)
 
-    def _wording_of(self, action: str) -> Wording:
+    def _wording_of(self, action: str, worlds: Sequence[Any]) -> Wording:
         """Return how the agent remembers one of its actions."""
-        box = ToolBox.of(self, self.unique_id, self.worlds, self.tools)
-        return box[action].tool.wording if action in box else wording_of(action, "")
+        return ToolBox.of(self, self.unique_id, worlds, self.tools).wording(action)
 
     def unit_in(self, world: str = "") -> str:
         """Return a world's unit of time (`step`, `month`, …), or without a name the unit of all the agent's worlds."""
@@ -247,10 +250,9 @@ class LLMMixin(DeliberationMixin):
     def moment_in(self, world: str = "") -> str:
         """Return the words for this moment that a world gives, such as `At 08:30`, or all of the agent's, or its model.
 
-        Override for an agent with a clock of its own. Empty: memories say the unit and the step, `In month 3`.
+        Empty: memories say the unit and the step, `In month 3`.
         """
-        worlds = self.worlds
-        return moment_of(*_worlds_named(worlds, world)) or moment_of(self.model)
+        return _moment_in(self.worlds, world, self.model)
 
     def remember_messages(self) -> None:
         """Remember the messages of this step once, up to `mailbox.MAX_INBOX` of them."""
@@ -450,6 +452,14 @@ def _actions_text(actions: Iterable[ToolCall]) -> str:
 def _unit_in(worlds: Sequence[Any], name: str) -> str:
     """Return the time unit of one of an agent's worlds, or without a name that of all of them."""
     return unit_of(*_worlds_named(worlds, name))
+
+
+def _moment_in(worlds: Sequence[Any], name: str, model: Any) -> str:
+    """Return the words for this moment of one of an agent's worlds, without a name of all of them, or of its model."""
+    moment = getattr(worlds[0], "moment", "") if len(worlds) == 1 else moment_of(*_worlds_named(worlds, name))
+    if not moment:
+        moment = getattr(model, "moment", "")
+    return moment if type(moment) is str else ""
 
 
 def _worlds_named(worlds: Sequence[Any], name: str) -> Sequence[Any]:

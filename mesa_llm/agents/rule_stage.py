@@ -25,7 +25,6 @@ from mesa_llm.memory import MemoryMixin, WindowMemory
 from mesa_llm.records import Decision, Failure, LazyObservation, Observation, Outcome, ToolCall
 from mesa_llm.tools.tool import Tool
 from mesa_llm.tools.toolbox import ToolBox
-from mesa_llm.tools.wording import Wording
 from mesa_llm.world import unit_of
 
 _DEFAULTS = {
@@ -43,7 +42,6 @@ _ACTS = {
     "remember": LLMMixin.remember,
     "remember_messages": LLMMixin.remember_messages,
     "memory": MemoryMixin.memory,
-    "moment_in": LLMMixin.moment_in,
 }
 """What a class would override to change how its decisions are carried out and remembered, by name."""
 
@@ -97,7 +95,7 @@ def _decides_by_default(kind: type[Any]) -> bool:
 class RuleTwins:
     """The rule twins of one class in one stage."""
 
-    __slots__ = ("_actions", "_acts_by_default", "_choices", "_moment", "_now", "_wordings", "_worlds")
+    __slots__ = ("_actions", "_acts_by_default", "_choices", "_moment", "_now", "_worlds")
 
     def __init__(self, agent: Any) -> None:
         """Look up what all agents of a class share.
@@ -113,7 +111,6 @@ class RuleTwins:
         self._acts_by_default = False not in [getattr(kind, name) is default for name, default in _ACTS.items()]
         world: str = self._worlds[0].name if len(self._worlds) == 1 else ""
         self._moment = Moment(self._now, world, unit_of(*self._worlds), agent.moment_in(world))
-        self._wordings: dict[str, Wording] = {}
 
     def decision(self, agent: Any, seen: Observation) -> Decision | Failure:
         """Return an agent's checked decision, which it keeps, as `resolve` does."""
@@ -185,15 +182,8 @@ class RuleTwins:
         if type(memory) is not WindowMemory or not Mailbox.of(agent.model).is_empty or not is_unchanging(outcome):
             agent.remember(decision, [outcome], seen)
         else:
-            memory.add(partial(outcome_entries, (outcome,), (self._wording_of(tool),), self._moment))
+            memory.add(partial(outcome_entries, (outcome,), (tool.wording,), self._moment))
         return outcome
-
-    def _wording_of(self, tool: Tool) -> Wording:
-        """Return how an action is remembered, looked up once."""
-        name = tool.spec.name
-        if name not in self._wordings:
-            self._wordings[name] = tool.wording
-        return self._wordings[name]
 
     def _is_allowed(self, agent: Any, condition: str, owner: int) -> bool:
         """Check whether the condition of an action lets an agent use it now."""

@@ -30,6 +30,9 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
+_DIGITS = frozenset("0123456789")
+
+
 @frozen
 class MemoryEntry:
     """One entry of an agent's memory.
@@ -86,9 +89,10 @@ class MemoryEntry:
     @property
     def lead(self) -> str:
         """Beginning of its line, before the text: when it happened, and unless it is a sentence, what kind it is of."""
+        when = moment_text(self.unit, self.time, self.world if self.is_past else None, self.moment)
         if not self.is_sentence:
-            return f"{self.when} {LEADS.get(self.kind, self.kind)}: "
-        return f"{self.when}, " if self.text[:1].isdigit() else f"{self.when} "
+            return f"{when} {LEADS.get(self.kind, self.kind)}: "
+        return f"{when}, " if self.text[:1] in _DIGITS else f"{when} "
 
     @property
     def line(self) -> str:
@@ -100,9 +104,12 @@ class MemoryEntry:
 
         The line is empty if the text is.
         """
-        text = one_line(self.text, characters - len(self.lead))
+        lead = self.lead
+        text = one_line(self.text, characters - len(lead))
+        if not text:
+            return self, ""
         entry = self if text == self.text else replace(self, text=text)
-        return entry, entry.line if text else ""
+        return entry, lead + (sentence_inside(text) if self.is_sentence else text)
 
 
 def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:

@@ -156,10 +156,12 @@ class Tool:
     did: Sentence = field(default="", hash=False)
     """The sentence in which an agent remembers it, as `@action(did=…)` declares it; empty: a general one."""
 
-    @property
-    def wording(self) -> Wording:
-        """How an agent remembers it."""
-        return wording_of(self.spec.name, self.spec.description, self.did)
+    wording: Wording = field(init=False, compare=False)
+    """How an agent remembers it."""
+
+    def __post_init__(self) -> None:
+        """Find out how it is remembered."""
+        object.__setattr__(self, "wording", wording_of(self.spec.name, self.spec.description, self.did))
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Check arguments and convert them to their types.

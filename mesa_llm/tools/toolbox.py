@@ -10,6 +10,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall, ToolSpec
 from mesa_llm.tools.text import reason_text
 from mesa_llm.tools.tool import Tool, compile_tool, marked_methods
+from mesa_llm.tools.wording import Wording, wording_of
 
 
 class Bound(NamedTuple):
@@ -293,6 +294,11 @@ class ToolBox(Mapping[str, Bound]):
         if found is None or found[0].when is None:
             return True
         return Bound(found[0], self._leading[found[1]]).is_usable
+
+    def wording(self, name: str) -> Wording:
+        """Return how an action is remembered, perhaps one that is no longer among them."""
+        found = self._plan.tools.get(name)
+        return wording_of(name, "") if found is None else found[0].wording
 
     def check(self, call: ToolCall) -> ToolCall:
         """Check a call without running it.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from mesa_llm.canonical import member_value
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Outcome
-from mesa_llm.text import listed, number_text, one_line, quoted, sentence_inside, tally, whole_sentence
+from mesa_llm.text import clip, listed, number_text, one_line, quoted, sentence_inside, tally, whole_sentence
 
 Sentence = str | Callable[[Outcome], str]
 """A sentence with fields in braces, or a function that makes it of the outcome."""
@@ -115,7 +115,7 @@ def action_text(wording: Wording, outcome: Outcome) -> str:
         return _given(wording.did, outcome)
     result = result_text(outcome.result)
     if result.startswith("You "):
-        return one_line(result, MAX_SENTENCE)
+        return clip(result, MAX_SENTENCE)
     sentence = whole_sentence(f"You {_detailed(wording.past, outcome.arguments)}")
     return one_line(f"{sentence} {result}", MAX_SENTENCE)
 
@@ -136,7 +136,7 @@ def answer_text(remembered: Sentence, outcome: Outcome) -> str:
         return _given(remembered, outcome)
     result = result_text(outcome.result)
     if result.startswith("You "):
-        return one_line(result, MAX_SENTENCE)
+        return clip(result, MAX_SENTENCE)
     answer = outcome.arguments.get("answer")
     is_list = isinstance(answer, list | tuple | Mapping)
     sentence = whole_sentence(f"You answered{':' if is_list else ''} {_answer_in(outcome)}")
@@ -147,6 +147,8 @@ def result_text(result: object) -> str:
     """Return what a result adds to the sentence of its action, as a sentence; empty if it only says that it is done."""
     if isinstance(result, str):
         line = one_line(result)
+        if line.startswith("You "):
+            return whole_sentence(line)
         return "" if line.strip(" .!").lower() in _SAYS_NOTHING else whole_sentence(line)
     return "" if result is None or isinstance(result, bool) else f"The result was {shown(result)}."
 
