@@ -2,7 +2,8 @@
 
 A memory is read by the one who lived it: "You ordered 14 cases.", and never the syntax of a call. An action without a
 sentence of its own has one made of its docstring, "Place an order with your supplier." → "You placed an order with your
-supplier (14 cases).", or of its name; a result that begins with "You" is taken as the whole sentence.
+supplier (14 cases).", or of its name; a result such as "You paid 3 coins." is taken as the
+whole sentence.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def action_text(wording: Wording, outcome: Outcome) -> str:
     if wording.did:
         return _given(wording.did, outcome)
     result = result_text(outcome.result)
-    if result.startswith("You "):
+    if _is_of_the_past(result):
         return clip(result, MAX_SENTENCE)
     sentence = whole_sentence(f"You {_detailed(wording.past, outcome.arguments)}")
     return one_line(f"{sentence} {result}", MAX_SENTENCE)
@@ -135,7 +136,7 @@ def answer_text(remembered: Sentence, outcome: Outcome) -> str:
     if remembered:
         return _given(remembered, outcome)
     result = result_text(outcome.result)
-    if result.startswith("You "):
+    if _is_of_the_past(result):
         return clip(result, MAX_SENTENCE)
     answer = outcome.arguments.get("answer")
     is_list = isinstance(answer, list | tuple | Mapping)
@@ -151,6 +152,11 @@ def result_text(result: object) -> str:
             return whole_sentence(line)
         return "" if line.strip(" .!").lower() in _SAYS_NOTHING else whole_sentence(line)
     return "" if result is None or isinstance(result, bool) else f"The result was {shown(result)}."
+
+
+def _is_of_the_past(result: str) -> bool:
+    """Check whether a result says what its reader did: `You paid 3.`, not `You have 3 coins.`"""
+    return result.startswith("You ") and ((verb := result.split(maxsplit=2)[1]).endswith("ed") or verb in _PAST)
 
 
 def shown(value: object) -> str:

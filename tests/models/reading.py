@@ -28,7 +28,10 @@ FAULTS = {
     "doubled": re.compile(r"you decided: You|the result was: "),
     "class name": re.compile(r"\b(Rebel|Citizen|Voter|Household|Sheep|Wolf|Boid|Fisher|Player) \d+\b"),
     "id in brackets cut": re.compile(r"\[[^\]\n]{1,80}…"),
-    "two clocks": re.compile(r"^(In|On) step \d+\b.*^(In|On|At) (month|week|day|round|year|\d\d:)", re.MULTILINE | re.DOTALL),
+    "two clocks": re.compile(
+        r"^(In|On) step \d+\b.*^(?:(In|On|At) )?(it is )?(month|week|day|night|round|year|\d\d:)",
+        re.MULTILINE | re.DOTALL | re.IGNORECASE,
+    ),
 }  # fmt: skip
 """Name of a fault → what shows it."""
 

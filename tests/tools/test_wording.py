@@ -42,6 +42,7 @@ def test_an_action_is_remembered_in_the_words_of_its_author(sentence, did, argum
         ("You placed order (to Ann).", "place_order", "place order", {"to": "Ann", "then": None, "n": ""}, "ok."),
         ("You set price (0.3).", "set_price", "The price of next week.", {"price": 0.1 + 0.2}, "Done."),
         ("You chose north.", "north", "north", {}, "Done."),
+        ("You rested. You have 3 coins.", "rest", "Rest.", {}, "You have 3 coins."),
         ("You paid 3 to Ann.", "pay", "Pay.", {"coins": 3}, "You paid 3 to Ann."),
     ],
 )
