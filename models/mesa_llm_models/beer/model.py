@@ -278,6 +278,11 @@ class BeerGame(LLMModel):
         rng = random.Random(f"people {self.run_seed}")
         return [persona.config() for persona in drawn_personas(len(POSITIONS), rng, TEMPERS, SITUATIONS)]
 
+    @property
+    def moment(self) -> str:
+        """The week, as players remember it."""
+        return f"In week {self.now}"
+
     def start_step(self) -> None:
         """Let a week begin: cases arrive, are shipped and paid for, from the retailer up."""
         self.is_talking = self.scenario.may_talk
