@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import random
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -312,6 +313,22 @@ def offers_what_is_shown(entry: ModelEntry) -> None:
     _require(not faults, f"ids must be options, and options must be in the text; found {faults[:3]}")
 
 
+CALL = re.compile(r"^(?:In|On|At) [^:\n]{0,80}?\b[a-z]\w*\([a-z_]\w*=", re.MULTILINE)
+"""A line of a memory with the syntax of a call."""
+
+
+def remembers_in_sentences(entry: ModelEntry) -> None:
+    """What agents remember are sentences, and never the syntax of a call; `@action(did=…)` gives them."""
+    calls: list[str] = []
+
+    def reply(request: Request) -> Reply:
+        calls.extend(found[0] for message in request.messages for found in CALL.finditer(message.content))
+        return honest_reply(request)
+
+    _run(entry.load()(rng=6, llm=ScriptedLLM(reply)), OBSERVED_STEPS)
+    _require(not calls, f"memories must be sentences; found {calls[:3]}")
+
+
 def has_page(entry: ModelEntry) -> None:
     """Its `app` module builds a page."""
     _require(entry.has_page, "the model has an app module")
@@ -342,6 +359,7 @@ CHECKS: dict[str, Callable[[ModelEntry], None]] = {
         survives_faults,
         quotes_what_agents_write,
         offers_what_is_shown,
+        remembers_in_sentences,
         has_page,
         has_readme,
     )

@@ -241,7 +241,8 @@ class LLMMixin(DeliberationMixin):
 
     def _wording_of(self, action: str, worlds: Sequence[Any]) -> Wording:
         """Return how the agent remembers one of its actions."""
-        return ToolBox.of(self, self.unique_id, worlds, self.tools).wording(action)
+        agent: Any = self
+        return ToolBox.of(agent, agent.unique_id, worlds, agent.tools).wording(action)
 
     def unit_in(self, world: str = "") -> str:
         """Return a world's unit of time (`step`, `month`, …), or without a name the unit of all the agent's worlds."""

@@ -71,7 +71,10 @@ def wording_of(name: str, description: str, did: Sentence = "") -> Wording:
     if isinstance(did, str) and (found := re.match(r"You (\w+)\b(?! not\b)", did)):
         hints = {word.lower() for word in re.findall(r"[^\W\d_]+", f"{name.replace('_', ' ')} {description}")}
         wanted = infinitive_of(found[1], hints) + _first_sentence(did[found.end() :])
-    return Wording(name, did, wanted, " ".join([past_of(verb), *others]), " ".join([verb, *others]))
+    infinitive = " ".join([verb, *others])
+    is_known = verb in _IRREGULAR or verb in _REGULAR
+    past = " ".join([past_of(verb), *others]) if is_known else f"chose to {infinitive}"
+    return Wording(name, did, wanted, past, infinitive)
 
 
 def check_sentence(did: object, fields: Collection[str], owner: str) -> None:
@@ -107,10 +110,9 @@ def action_text(wording: Wording, outcome: Outcome) -> str:
         outcome: What came of it.
     """
     if not outcome.ok:
-        if wording.wanted:
+        wish = _detailed(wording.infinitive, outcome.arguments)
+        if wording.wanted and "{facts" not in wording.wanted:  # what was refused has none
             wish = _filled(wording.wanted, outcome, with_result=False)
-        else:
-            wish = _detailed(wording.infinitive, outcome.arguments)
         return _refused(wish, str(outcome.result).removeprefix(f"{wording.name}: "))
     if wording.did:
         return _given(wording.did, outcome)
@@ -237,7 +239,10 @@ class _Shown:
         if _NOUN.fullmatch(form) and isinstance(self._value, int | float):
             noun, _, plural = form.partition("|")
             return tally(self._value, noun, plural)
-        return format(self._value, form)
+        try:
+            return format(self._value, form)
+        except (TypeError, ValueError):  # a refused argument may be of any type
+            return shown(self._value)
 
 
 def _refused(wish: str, reason: str) -> str:
@@ -255,11 +260,12 @@ def _first_sentence(template: str) -> str:
 def _answer_in(outcome: Outcome) -> str:
     """Write an answer: texts of several words in quotation marks."""
     answer = outcome.arguments.get("answer")
-    return quoted(answer, MAX_SENTENCE) if _is_free_text(answer) else shown(answer)
+    return quoted(answer, MAX_SENTENCE) if isinstance(answer, str) and _is_free_text(answer) else shown(answer)
 
 
-def _is_free_text(value: object) -> bool:
-    return isinstance(value, str) and (" " in value.strip() or len(value) > 30 or not value.isprintable())
+def _is_free_text(value: str) -> bool:
+    """Check whether a text is written freely, and no name or option."""
+    return " " in value.strip() or len(value) > 30 or not value.isprintable()
 
 
 def _label(name: str) -> str:
@@ -279,7 +285,12 @@ def _detailed(phrase: str, arguments: Mapping[str, Any]) -> str:
             texts.append(quoted(value, MAX_VALUE))
         elif isinstance(value, str) and len(values) == 1 and label not in _PREPOSITIONS:
             brief.append(one_line(value))
-        elif type(value) in (int, float) and label.endswith("s") and not label.endswith("ss"):
+        elif (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and label.endswith("s")
+            and not label.endswith("ss")
+        ):
             number = number_text(value)
             brief.append(f"{number} {label[:-1] if number == '1' else label}")
         else:
@@ -409,5 +420,7 @@ def _verb_in(word: str, named: str) -> str:
     for form in (stem, word[:-2] if word.endswith("es") else stem, f"{word[:-3]}y" if word.endswith("ies") else stem):
         if form != word and (form == named or form in _IRREGULAR or form in _REGULAR):
             return form
-    is_other = not word.isalpha() or word in _NO_VERB or word.endswith(("ing", "ed", "ly", "ion", "s"))
+    is_other = (
+        not (word.isascii() and word.isalpha()) or word in _NO_VERB or word.endswith(("ing", "ed", "ly", "ion", "s"))
+    )
     return "" if is_other else word

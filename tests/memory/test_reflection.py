@@ -55,8 +55,8 @@ def test_insights_are_memories_that_cite_others() -> None:
     assert [entry.line for entry in found] == ["In step 4 you concluded: You are the one who pays."] * 2
     assert found[0].importance == 0.9
     assert found[0].because == (
-        "In step 2 the result was: pay(coins=2): You paid 2.",
-        "In step 1 the result was: pay(coins=2): You paid 2.",
+        "In step 2 you paid 2.",
+        "In step 1 you paid 2.",
     )
     assert model.usage_by_purpose["reflection"].calls == 3
     prompts = model.runlog.calls().query("purpose == 'reflection'")["prompt"]
