@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -260,11 +261,13 @@ def test_a_shipped_configuration_runs_unchanged(case: Any) -> None:
 @pytest.mark.parametrize("rules", ["original", "corrected"])
 @pytest.mark.parametrize("file", sorted(Path(os.environ.get("MESA_LLM_DATA", "."), "sauce").glob("*.json")), ids=str)
 def test_a_configuration_of_any_name_runs_to_its_end(file: Path, rules: Any) -> None:
+    points = itertools.count()
+
     def reply(request: Any) -> Any:
         if rules == "original":
             return "<speak>"
         if request.schema is None:
-            return ToolCall("say", {"text": "words"})
+            return ToolCall("say", {"text": f"Point {next(points)}."})
         return {"speak": True, "reason": "now"} if "speak" in str(request.schema) else {"answer": "words"}
 
     model = DiscussionModel(config=str(file), rules=rules, rng=1, llm=ScriptedLLM(reply), people_play=False)

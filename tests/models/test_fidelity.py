@@ -6,6 +6,7 @@ programs.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,7 @@ def test_daily_conversation_has_all_prompts_and_replies_and_no_results() -> None
     before = [last(llm.at(time)) for time in range(1, 6)]
     request = llm.at(6)
     assert [message.role for message in request.messages] == ["user", "assistant"] * 5 + ["user"]
-    texts = [message.content.removeprefix(f"Step {n + 1}:\n") for n, message in enumerate(request.messages[:-1:2])]
+    texts = [re.sub(r"^[^\n]* day \d:\n", "", message.content) for message in request.messages[:-1:2]]
     assert texts == before
     assert "waiting in the book" not in text(request)
 

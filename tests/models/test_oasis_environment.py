@@ -104,7 +104,7 @@ def test_what_is_done_by_hand_is_refused_with_a_reason_and_remembered() -> None:
     })  # fmt: skip
     (liked,), (unknown,) = done[other]
     assert (liked.ok, unknown.ok, unknown.result[:19]) == (True, False, "There is no post 7;")
-    assert "like_post" in other.memory.recall("", 9)
+    assert "you wanted to like a post (7), but there is no post 7" in other.memory.recall("", 9)
     (trend,), wrong = done[user]
     assert "Bread." in trend.result
     assert isinstance(wrong, Failure)

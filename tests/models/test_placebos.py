@@ -39,14 +39,17 @@ WITH_PLACEBOS = {"classics persona_form", "shachi memory", "shachi worlds", "sha
 
 
 def stolid(body: dict[str, Any], number: int) -> dict[str, Any]:
-    """Reply whatever the messages say: by a comment on the first post, by nothing, or by the form that is wanted."""
+    """Reply whatever the messages say: by a comment on the first post, by nothing, or by the form that is wanted.
+
+    What is said depends on how many lines have been said, as nobody may say the same twice.
+    """
     names = {tool["function"]["name"] for tool in body.get("tools", ())}
     if {"create_comment", "repost"} <= names:
         comment = {"post_id": 1, "content": "You should be careful."}
         return completion(calls=[("create_comment", json.dumps(comment))], body=body)
     if "do_nothing" in names:
         return completion(calls=[("do_nothing", "{}")], body=body)
-    return honest({**body, "messages": [], "seed": 0})
+    return honest({**body, "messages": [], "seed": str(body["messages"]).count("“")})
 
 
 def requests_in(log: Path) -> list[str]:

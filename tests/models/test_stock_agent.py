@@ -268,7 +268,7 @@ def facts(**changes: Any) -> TraderFacts:
         "trader": 1, "now": Moment(1, "trade", 1), "style": "Balanced", "cash": 1000.0, "shares": {"A": 50, "B": 0},
         "loans": (), "loan_limit": 0.0, "rates": (), "term_days": (), "prices": {"A": 30.0, "B": 40.0},
         "recent_prices": {"A": (30.0,), "B": (40.0,)}, "bids": {"A": None, "B": None}, "asks": {"A": None, "B": None},
-        "posts": (),
+        "posts": (), "volumes": {"A": 0.0, "B": 0.0}, "worth": 2500.0, "profit": 0.0,
     }  # fmt: skip
     return TraderFacts(**{**known, **changes})
 

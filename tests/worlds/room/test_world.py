@@ -54,7 +54,7 @@ def test_a_draft_that_is_not_sent_is_heard_by_nobody_and_kept_with_the_silence()
     room.call([BEN])
     room.due()
     room.receive(BEN, "I object", "draft")
-    assert "“I object”" in room.due()[BEN].text
+    assert "“I object”" in room.due()[BEN].closing
     assert "I object" not in room.observe(ADA).text
     room.receive(BEN, Wish(speak=False, reason="too early"), "decide")
     assert [(one.name, one.reason, one.draft) for one in room.silences] == [("Ben", "too early", "I object")]

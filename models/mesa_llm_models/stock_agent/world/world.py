@@ -242,11 +242,11 @@ class Exchange(DoNothing):
         """Day and session, as they begin a sentence."""
         match self.now.stage:
             case "loan":
-                return f"On day {self.now.day}, before trading,"
+                return f"Before trading on day {self.now.day}"
             case "trade":
-                return f"On day {self.now.day}, in session {self.now.session},"
+                return f"In session {self.now.session} of day {self.now.day}"
             case _:
-                return f"On day {self.now.day}, after trading,"
+                return f"After trading on day {self.now.day}"
 
     @action(when="may_trade", did=wording.order_sentence)
     def buy(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> ActionResult:
