@@ -352,7 +352,7 @@ def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tm
     made.run_for(2)
     prompts = made.runlog.calls().query("agent == 1 and time == 1")["prompt"].item()
     made.close()
-    assert "In an earlier life in lottery, month 3, the result was: You won." in prompts
+    assert "In an earlier life in lottery, in month 3 the result was: You won." in prompts
     assert figures_of("replay", tmp_path / "run.sqlite", "--trust")["digest"] == made.runlog.digest
     with pytest.raises(ConfigError, match="memories"):
         PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
