@@ -6,6 +6,7 @@ import os
 import pwd
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any, NoReturn
 
 import pytest
@@ -64,4 +65,4 @@ def test_a_model_that_a_machine_cannot_load_is_no_failed_decision(
 
     monkeypatch.setattr("mesa_llm.llm.local.model.load", load)
     with pytest.raises(ConfigError, match=r"cannot be loaded on this machine: (there is not enough memory|.*error)"):
-        EmbeddedModel(tmp_path / "any.gguf", SMALLEST).send({}, bool)
+        EmbeddedModel(tmp_path / "any.gguf", SMALLEST).write({}, Event())

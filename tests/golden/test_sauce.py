@@ -268,7 +268,9 @@ def test_a_configuration_of_any_name_runs_to_its_end(file: Path, rules: Any) -> 
             return "<speak>"
         if request.schema is None:
             return ToolCall("say", {"text": f"Point {next(points)}."})
-        return {"speak": True, "reason": "now"} if "speak" in str(request.schema) else {"answer": f"Point {next(points)}."}
+        if "speak" in str(request.schema):
+            return {"speak": True, "reason": "now"}
+        return {"answer": f"Point {next(points)}."}
 
     model = DiscussionModel(config=str(file), rules=rules, rng=1, llm=ScriptedLLM(reply), people_play=False)
     finished(model)

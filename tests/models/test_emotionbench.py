@@ -242,7 +242,7 @@ def test_without_probabilities_a_sheet_is_drawn_several_times_and_is_one_score()
 
 @pytest.mark.parametrize(("scoring", "temperature"), [(None, 1), ("replies", 0)])
 def test_single_replies_are_at_temperature_0_and_draws_at_the_language_models_own(scoring, temperature) -> None:
-    llm = ScriptedLLM(lambda request: dict.fromkeys(request.schema["properties"], 1))
+    llm = ScriptedLLM(lambda request: dict.fromkeys((request.schema or {})["properties"], 1))
     model = run(llm=llm, scoring=scoring, emotions=["Fear"], n_defaults=1, n_situations=1)
     assert {agent.config.settings.temperature for agent in model.agents} == {temperature}
     assert ("does not show how probable" in model.story()) == (scoring == "replies")

@@ -7,6 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -306,7 +307,7 @@ def test_draws_are_at_the_language_models_own_temperature_and_single_replies_at_
 
 
 def test_a_language_model_that_gives_probabilities_is_asked_for_them() -> None:
-    llm = always(3)
+    llm: Any = always(3)
     llm.gives_probabilities = True
     model = PsychoBenchModel(llm=llm, instruments=["Money"], rng=1)
     assert (model.answering, model.engine.scoring) == ("probabilities", "probabilities")

@@ -63,6 +63,7 @@ def test_a_recording_of_earlier_prompts_opens_and_everything_that_shows_it_says_
     assert f"{version}, prompts changed in {run.prompts_since}" in row
     session = PageSession(kind, RunSettings(seed="1"), recording=run.recording)
     until(lambda: session.runner is not None and not session.runner.busy)
+    assert session.runner is not None
     assert session.runner.model.usage.calls == 0
     assert session.runner.model.time == run.recording.last_step or "no reply is recorded" in session.runner.error
     session.close()

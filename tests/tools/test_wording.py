@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mesa_llm import ConfigError
@@ -10,7 +12,7 @@ from mesa_llm.tools.tool import action, compile_tool
 from mesa_llm.tools.wording import action_text, answer_text, infinitive_of, past_of, wording_of
 
 
-def remembered(name, docstring="", did="", ok=True, result="Done.", facts=None, **arguments) -> str:
+def remembered(name, docstring="", did: Any = "", ok=True, result="Done.", facts=None, **arguments) -> str:
     outcome = Outcome(1, name, arguments, ok, result, "", facts or {})
     return action_text(wording_of(name, docstring, did), outcome)
 

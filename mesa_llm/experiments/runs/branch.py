@@ -157,7 +157,7 @@ def _fork(
     own = _own_log(log, recording, at, origin, {BRANCH: {"of": parent.name, **origin}, INTERVENTIONS: rows})
     model: LLMModel | None = None
     try:
-        settings = {**parent.options, "named": parent.named, **options}
+        settings: dict[str, Any] = {**parent.options, "named": parent.named, **options}
         if settings["named"] is not None and "named" not in options:
             settings["named"] = {*settings["named"], *named}
         model = recording.rebuilt({**parent.own, **parameters}, parent.kind, log=own, **settings)

@@ -228,8 +228,9 @@ def series_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float | None]
 
 
 def _number(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return value if is_number else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _texts_in(value: Any) -> list[str]:

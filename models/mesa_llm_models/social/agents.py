@@ -77,8 +77,10 @@ class PopulationConfig(PopulationValue[AgentConfig]):
     def __get__(self, user: Any, kind: Any = None) -> Any:
         """Return the config, or the descriptor itself when read from the class."""
         config = super().__get__(user, kind)
-        views = None if user is None else getattr(user.model, "views", None)
-        return config if views is None or config is NOBODY else views.config(user.unique_id, config)
+        if user is None or config is NOBODY:
+            return config
+        views = getattr(user.model, "views", None)
+        return config if views is None else views.config(user.unique_id, config)
 
 
 class SocialUser(Mind, CellAgent):

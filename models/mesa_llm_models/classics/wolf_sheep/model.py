@@ -108,7 +108,7 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         """
         model.n_animals += 1
         config = animal_config(model, TEMPERS[type(self).__name__.lower()], model.n_animals)
-        super().__init__(model, **{"config": config, **components})
+        super().__init__(model, config=components.pop("config", config), **components)
         self.cell = cell
         self.energy = energy
         self.since, self.n_young = model.now, 0

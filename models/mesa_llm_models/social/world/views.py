@@ -271,9 +271,11 @@ class SocialView(SocialState):
         while post_id and len(found) < self.settings.own_posts_shown:
             row = post_id - 1
             if posts.get("kind", row) != REPOST and posts.get("reports", row) < self.max_reports:
-                counts = (posts.get(name, row) for name in ("created", "likes", "dislikes", "shares"))
+                created, likes, dislikes, shares = (
+                    posts.get(name, row) for name in ("created", "likes", "dislikes", "shares")
+                )
                 n_answers = len(self._replies.get(post_id, ())) + len(self._comments.get(post_id, ()))
-                found.append(OwnPost(post_id, *counts, n_answers))
+                found.append(OwnPost(post_id, created, likes, dislikes, shares, n_answers))
             post_id = posts.get("previous", row)
         return tuple(found)
 
