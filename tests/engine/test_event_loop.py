@@ -7,11 +7,14 @@ import inspect
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
 
 from mesa_llm import AgentDesign, Observation, Reply, Request, ToolCall, tool
+from mesa_llm.llm.local.conversations import Conversations
+from mesa_llm.llm.local.decoder import Decoder
 from mesa_llm.llm.local.model import EmbeddedModel, LocalLLM
 from mesa_llm.llm.scripted import ScriptedLLM
 from tests.pot import Pot, PotModel
@@ -55,7 +58,8 @@ class Loaded(EmbeddedModel):
 
     def __init__(self, fail: Callable[..., NoReturn], local: LocalLLM) -> None:
         super().__init__(None, local.profile)
-        self.send = fail  # type: ignore[method-assign]
+        self._server = SimpleNamespace(handle_chat_completions=fail)
+        self._decoder = Decoder(self._server, Conversations(self._server, None), {})
 
 
 def embedded(fail: Callable[..., NoReturn]) -> LocalLLM:

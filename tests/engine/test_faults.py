@@ -1,5 +1,7 @@
 """A whole model against an endpoint that misbehaves: the run completes, and each failure is a row with its reason."""
 
+import re
+
 import pytest
 
 from mesa_llm import BudgetExceeded, ConfigError
@@ -17,10 +19,11 @@ def run(server, steps=2, **options):
 
 
 def at(agents):
-    """Misbehave only towards some agents: the persona in the prompt tells who asks."""
+    """Misbehave only towards some agents: the prompt tells who asks."""
+    asking = re.compile(rf"You are [^(\n]+ \(user ({'|'.join(map(str, agents))})\)\.")
 
     def about(body):
-        return any(f"You are user {agent}." in message["content"] for message in body["messages"] for agent in agents)
+        return any(asking.search(message["content"]) for message in body["messages"])
 
     return about
 
