@@ -58,6 +58,9 @@ def test_a_recording_of_earlier_prompts_opens_and_everything_that_shows_it_says_
     kind, version, (*_, row) = entry.load(), run.recording.version, table([(name, run)])
     with closing(run.start()) as model, closing(RunLog(run.file, "read")) as log:
         assert (model.time, model.usage.calls, log.calls().empty) == (0, 0, False)
+    with closing(run.replay()) as model:
+        assert model.usage.calls == 0
+        assert model.time == run.recording.last_step or not model.running
     said = f"recorded with {version}, and prompts of its model changed in {run.prompts_since}"
     assert said in recording_facts(run.recording, kind)["Prompts"]
     assert f"{version}, prompts changed in {run.prompts_since}" in row

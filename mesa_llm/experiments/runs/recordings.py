@@ -30,7 +30,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.errors import ConfigError, DecisionError
+from mesa_llm.errors import ConfigError, DecisionError, ReplayError
 from mesa_llm.experiments.runs.promises import IDLE, Trace, Verdict, conditions_in, series_of
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.model import LLMModel
@@ -274,14 +274,26 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
     def replay(self) -> LLMModel:
         """Replay the recording to its end, without sending a request, and return the model; see also `start`.
 
+        A recording of earlier prompts ends, with a warning, with the last step for which it holds all replies.
+
         Raises:
             ConfigError: If there is no recording, or it cannot be replayed.
-            ReplayError: If it asks for something that the recording does not hold.
+            ReplayError: If one of today's prompts asks for something that it does not hold.
         """
         if not self.is_of_earlier_prompts:
             return self.recording.replayed()
-        model = self.start()
-        self.recording.guarded(lambda: advance_to(model, self.recording.last_step))
+        model, recording = self.start(), self.recording
+        try:
+            recording.guarded(lambda: advance_to(model, recording.last_step))
+        except ReplayError:  # others act today than did then
+            n_steps = len(model.runlog.table("steps"))
+            model.close()
+            logger.warning(
+                "%s ends after %d of %d steps: no further reply fits", self.name, n_steps, recording.last_step
+            )
+            model = recording.rebuilt(log=self.file, replay=True, in_place=True)
+            recording.guarded(lambda: advance_to(model, n_steps))
+            model.running = False
         return model
 
 

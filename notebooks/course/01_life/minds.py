@@ -80,13 +80,13 @@ class ThinkingCell(Cell, Mind):
         text = f"You are {state}. {n_living} of your 8 neighbours {'is' if n_living == 1 else 'are'} alive."
         return Observation(text, facts={"is_alive": self.is_alive, "n_living": n_living})
 
-    @action
+    @action(did="You chose to be alive.")
     def be_alive(self) -> str:
         """Be alive in the next step."""
         self._next_state = Cell.ALIVE
         return "You are alive."
 
-    @action
+    @action(did="You chose to be dead.")
     def be_dead(self) -> str:
         """Be dead in the next step."""
         self._next_state = Cell.DEAD
@@ -130,11 +130,13 @@ class LifeWithMinds(ConwaysGameOfLife):
             llm: What cells think with.
             wording: What they read first, in `WORDINGS`.
             log: Run log to record in, or to replay from.
-            replay: Whether to take all replies from the log.
+            replay: Whether to take all replies from the log, in the places where they were recorded: the memories that
+                cells read had other words then.
             rng: Seed.
         """
         super().__init__(width=size, height=size, initial_fraction_alive=0, rng=rng)
         self.engine = connect(self, log=log, replay=replay)
+        self.engine.runlog.is_in_place = replay
         for cell in ThinkingCell.enter(self.agents, llm=llm, config=WORDINGS[wording]):
             if cell.cell.coordinate in PATTERNS[pattern]:
                 cell.state = Cell.ALIVE
