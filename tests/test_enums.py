@@ -78,7 +78,7 @@ def test_options_of_an_enum_are_its_members_or_their_values(moods: tuple[Any, ..
     model.step()
     (person,) = model.agents
     assert list(model.runlog.actions()["arguments"]) == ['{"mood":"angry"}']
-    assert [entry.text for entry in person.memory.entries] == ["show(mood='angry'): You look angry."]
+    assert [entry.text for entry in person.memory.entries] == ["You showed how you feel (angry). You look angry."]
 
 
 def test_what_is_no_option_is_refused_by_its_value(monkeypatch: Any) -> None:

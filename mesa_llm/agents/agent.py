@@ -210,7 +210,7 @@ class LLMMixin(DeliberationMixin):
         world = seen.world if seen is not None else ""
         if not world and len(worlds) == 1:
             world = worlds[0].name
-        moment = Moment(
+        moment = EntryMoment(
             self.now, world, _unit_in(worlds, world) if worlds else "step", _moment_in(worlds, world, self.model)
         )
         has_plan = bool(decision.text) and not decision.text.endswith(CUT_MARK) and is_plan(self._design_decides)
@@ -260,7 +260,7 @@ class LLMMixin(DeliberationMixin):
         mailbox = Mailbox.of(self.model)
         if mailbox.is_empty:
             return
-        moment = Moment(self.now, "", self.unit_in(), self.moment_in())
+        moment = EntryMoment(self.now, "", self.unit_in(), self.moment_in())
         for message in mailbox.take(self.unique_id):
             text = message_text(mailbox.sender_name(self.model, message.sender), message.sender, message.text)
             self.memory.add(moment.entry("message", text, is_sentence=True))
@@ -394,7 +394,7 @@ def is_unchanging(outcome: Outcome) -> bool:
     return type(outcome.result) is str and (not arguments or SCALARS.issuperset(map(type, arguments.values())))
 
 
-class Moment(NamedTuple):
+class EntryMoment(NamedTuple):
     """When and where something happened."""
 
     time: int
@@ -419,7 +419,7 @@ class Moment(NamedTuple):
 def outcome_entries(
     outcomes: Sequence[Outcome],
     sentences: Sequence[Wording | Sentence],
-    moment: Moment,
+    moment: EntryMoment,
     *,
     is_conversation: bool = False,
 ) -> list[MemoryEntry]:

@@ -42,7 +42,7 @@ class Utterance:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class SilentTurn:
     """A turn in which somebody said nothing."""
 
     speaker: Any
@@ -75,7 +75,7 @@ class Dialogue:
     utterances: list[Utterance] = field(default_factory=list[Utterance])
     """What was said, in order."""
 
-    silences: list[Silence] = field(default_factory=list["Silence"])
+    silences: list[SilentTurn] = field(default_factory=list["SilentTurn"])
     """Turns in which somebody could have spoken and did not, in order."""
 
     failures: list[Failure] = field(default_factory=list[Failure])
@@ -191,7 +191,7 @@ def take_turn(conversation: Dialogue, decision: Decision | Failure) -> list[Mess
     name = conversation.names[speaker.unique_id]
     text = spoken(str(decision.answer), name) if decision.has_answer else ""
     if not text:
-        conversation.silences.append(Silence(speaker, name, len(conversation.utterances), silence_in(decision)))
+        conversation.silences.append(SilentTurn(speaker, name, len(conversation.utterances), silence_in(decision)))
         return []
     conversation.utterances.append(Utterance(speaker, name, text))
     listeners = tuple(agent.unique_id for agent in conversation.agents if agent is not speaker)

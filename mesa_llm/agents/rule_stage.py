@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, cast, get_args, get_origin
 
-from mesa_llm.agents.agent import LLMMixin, Moment, is_unchanging, outcome_entries, outcome_of
+from mesa_llm.agents.agent import EntryMoment, LLMMixin, is_unchanging, outcome_entries, outcome_of
 from mesa_llm.agents.deliberation import DeliberationMixin
 from mesa_llm.agents.dialogue import Dialogue
 from mesa_llm.agents.mailbox import Mailbox
@@ -110,7 +110,7 @@ class RuleTwins:
         kind = type(agent)
         self._acts_by_default = False not in [getattr(kind, name) is default for name, default in _ACTS.items()]
         world: str = self._worlds[0].name if len(self._worlds) == 1 else ""
-        self._moment = Moment(self._now, world, unit_of(*self._worlds), agent.moment_in(world))
+        self._moment = EntryMoment(self._now, world, unit_of(*self._worlds), agent.moment_in(world))
 
     def decision(self, agent: Any, seen: Observation) -> Decision | Failure:
         """Return an agent's checked decision, which it keeps, as `resolve` does."""

@@ -311,7 +311,7 @@ _CLAUSE_END = re.compile(r"\s*(?:[.!?,;:)”\"]|$|\b(?:and|or|but|to|in|at|who|n
 
 @lru_cache(maxsize=4096)
 def observation_text(
-    text: str, form: ObservationForm, order: Order, list_order: ListOrder, lot: Lot | None = None
+    text: str, form: ObservationForm, order: Order, list_order: ListOrder, lot: OrderLot | None = None
 ) -> str:
     """Write what an agent sees in another form or order.
 
@@ -471,7 +471,7 @@ def _in_cell(text: str) -> str:
 # -- drawn orders
 
 
-class Lot(NamedTuple):
+class OrderLot(NamedTuple):
     """What draws the order of options and lists for one agent in one step, the same in every request and replay."""
 
     run_seed: int
@@ -508,7 +508,7 @@ def presented(request: Request, presentation: Presentation, *, is_drawn: bool = 
         is_drawn: Whether the model's own order of options is a drawn one.
     """
     salt = request.salt
-    lot = Lot(salt.run_seed % SAMPLE_SEEDS, salt.agent, salt.time)
+    lot = OrderLot(salt.run_seed % SAMPLE_SEEDS, salt.agent, salt.time)
     if presentation.tool_order != "own":
         is_drawn = presentation.tool_order == "drawn"
         tools = lot.order(request.tools, lambda spec: spec.name) if is_drawn else request.tools[::-1]
@@ -561,7 +561,7 @@ def another_config(agent: Any) -> AgentConfig:
     return agent.config.model_copy(update={"persona": other.persona, "traits": other.traits, "style": other.style})
 
 
-def presented_observation(seen: Observation, presentation: Presentation, lot: Lot) -> str:
+def presented_observation(seen: Observation, presentation: Presentation, lot: OrderLot) -> str:
     """Return the text of an observation in a presentation.
 
     Args:

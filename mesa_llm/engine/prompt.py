@@ -8,7 +8,7 @@ from typing import Any
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.presentation import (
     AS_WRITTEN,
-    Lot,
+    OrderLot,
     Presentation,
     another_config,
     persona_text,
@@ -50,7 +50,7 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     memories = prompts.fill("agent_memory.md", lines=recalled) if recalled else ""
     survey = "" if question is None else prompts.fill("survey_question.md", question=question)
     first, last = [persona if place == end else "" for end in ("first", "last")]
-    text = presented_observation(seen, form, Lot(engine.run_seed, agent.unique_id, agent.now))
+    text = presented_observation(seen, form, OrderLot(engine.run_seed, agent.unique_id, agent.now))
     before, after = (memories, "") if form.memory_place == "own" else ("", memories)
     closing = seen.closing if question is None else ""
     parts = (before, first, text, after, survey, last, closing)

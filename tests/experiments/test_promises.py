@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mesa_llm.experiments.runs.promises import Trace, Verdict, conditions_in
+from mesa_llm.experiments.runs.promises import RecordingVerdict, Trace, conditions_in
 
 TRACE = Trace(
     steps=2,
@@ -42,10 +42,10 @@ def test_what_is_no_condition_is_refused(promise) -> None:
 
 
 def test_the_verdict_names_what_is_flat() -> None:
-    good = Verdict.on(
+    good = RecordingVerdict.on(
         Trace(2, {"a": [0, 1], "b": [1, 0]}, [(1, "say")], {}, ["Shall we meet at noon?"]), "actions.say >= 1"
     )
     assert good.faults == []
-    flat = Verdict.on(TRACE, "steps >= 3", frozenset({"fish", "wait"}))
+    flat = RecordingVerdict.on(TRACE, "steps >= 3", frozenset({"fish", "wait"}))
     assert flat.faults == ["2 of 4 measures move", "75 % idle", "33 % repeated", "promise not kept"]
-    assert Verdict.on(TRACE, "").faults[-1] == "promises nothing"
+    assert RecordingVerdict.on(TRACE, "").faults[-1] == "promises nothing"

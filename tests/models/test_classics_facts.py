@@ -19,7 +19,7 @@ from mesa_llm_models.classics.el_farol.model import FarolModel
 from mesa_llm_models.classics.el_farol.text import Past
 from mesa_llm_models.classics.el_farol.text import observation_text as farol_text
 from mesa_llm_models.classics.epidemic.model import EpidemicModel
-from mesa_llm_models.classics.epidemic.text import Condition
+from mesa_llm_models.classics.epidemic.text import EpidemicView
 from mesa_llm_models.classics.epidemic.text import observation_text as epidemic_text
 from mesa_llm_models.classics.opinion.model import OpinionModel
 from mesa_llm_models.classics.opinion.text import Meeting
@@ -230,7 +230,7 @@ def test_a_player_reads_the_payoffs_the_history_and_what_it_was_worth() -> None:
 @pytest.mark.parametrize("health", ["susceptible", "infected", "resistant"])
 @pytest.mark.parametrize(("n_contacts", "n_ill"), [(0, 0), (1, 0), (1, 1), (2, 1), (3, 0), (3, 2), (3, 3)])
 def test_nobody_is_told_of_one_people_or_of_none_who_are_ill(health: str, n_contacts: int, n_ill: int) -> None:
-    text = epidemic_text(Condition(health, 1, False, n_contacts, n_ill, 0.4))
+    text = epidemic_text(EpidemicView(health, 1, False, n_contacts, n_ill, 0.4))
     assert not WRONG.search(text), text
     assert ("You meet nobody" in text) is (n_contacts == 0)
 

@@ -58,7 +58,7 @@ _CONDITION = re.compile(
 )
 
 
-class Condition(NamedTuple):
+class PromisedBound(NamedTuple):
     """A condition on one number of a run."""
 
     kind: str
@@ -74,20 +74,20 @@ class Condition(NamedTuple):
     """What it is compared with."""
 
 
-def conditions_in(promise: str) -> list[Condition]:
+def conditions_in(promise: str) -> list[PromisedBound]:
     """Read the conditions of a promise.
 
     Raises:
         ValueError: If it is none; the text says which part.
     """
-    found: list[Condition] = []
+    found: list[PromisedBound] = []
     for part in re.split(r"\s+and\s+", promise.strip()) if promise.strip() else []:
         match = _CONDITION.fullmatch(part)
         if match is None or (match["kind"] == "steps") != (match["name"] is None):
             raise ValueError(
                 f"{part!r} is no condition; write one such as 'steps >= 2', 'end.stock > 0' or 'actions.say >= 1'"
             )
-        found.append(Condition(match["kind"], match["name"] or "", match["sign"], float(match["bound"])))
+        found.append(PromisedBound(match["kind"], match["name"] or "", match["sign"], float(match["bound"])))
     return found
 
 
@@ -146,7 +146,7 @@ class Trace:
         plain = [" ".join(re.findall(r"\w+", text.casefold())) for text in self.texts]
         return 100 * (len(plain) - len(set(plain))) / len(plain) if plain else 0.0
 
-    def number(self, condition: Condition) -> float | None:
+    def number(self, condition: PromisedBound) -> float | None:
         """Return the number that a condition is about; None: the run has no such measure, or it has no value."""
         name = condition.name
         values = [value for value in self.measures.get(name, ()) if value is not None]
@@ -179,7 +179,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RecordingVerdict:
     """Whether a recording is worth watching, by the rule of this module."""
 
     n_moved: int
@@ -198,7 +198,7 @@ class Verdict:
     """Whether its promise is kept; None: it has none."""
 
     @classmethod
-    def on(cls, trace: Trace, promise: str, idle: frozenset[str] = IDLE) -> Verdict:
+    def on(cls, trace: Trace, promise: str, idle: frozenset[str] = IDLE) -> RecordingVerdict:
         """Judge what a log holds."""
         is_kept = trace.keeps(promise) if promise else None
         shares = trace.idle_percent(idle), trace.repeated_percent

@@ -31,7 +31,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_valid
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError, DecisionError, ReplayError
-from mesa_llm.experiments.runs.promises import IDLE, Trace, Verdict, conditions_in, series_of
+from mesa_llm.experiments.runs.promises import IDLE, RecordingVerdict, Trace, conditions_in, series_of
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording, advance_to
@@ -147,13 +147,13 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
         return Trace.of(self.recording.file)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RecordingVerdict:
         """Whether its recording is worth watching.
 
         Raises:
             ConfigError: If it has not been made, or is damaged.
         """
-        return Verdict.on(self.trace, self.promise, IDLE | {*self.idle})
+        return RecordingVerdict.on(self.trace, self.promise, IDLE | {*self.idle})
 
     @property
     def twins(self) -> Mapping[str, Mapping[str, list[float | None]]]:

@@ -50,7 +50,7 @@ class Written:
     """Number of tokens that were drawn or generated."""
 
 
-class Place(NamedTuple):
+class TokenPlace(NamedTuple):
     """A place in a reply at which a token is chosen."""
 
     alternatives: Mapping[bytes, float]
@@ -89,7 +89,7 @@ class Stream:
         return self.usage.get("prompt_tokens", 0) - details.get("cached_tokens", 0)
 
 
-class Stopped(Exception):
+class ReplyStopped(Exception):
     """The reply is no longer wanted, or the server reported an error."""
 
     def __init__(self, error: dict[str, Any] | None) -> None:
@@ -121,7 +121,7 @@ class Decoder:
         self._conversations = conversations
         self._sampling = {**SAMPLING, **sampling}
         self.n_read = 0
-        self._places: OrderedDict[tuple[str, Path], Place] = OrderedDict()
+        self._places: OrderedDict[tuple[str, Path], TokenPlace] = OrderedDict()
         self._slot: tuple[str, Path] | None = None
 
     def write(self, body: Mapping[str, Any], stop: threading.Event) -> Written:
@@ -132,7 +132,7 @@ class Decoder:
             stop: Set where the reply is no longer wanted.
 
         Raises:
-            Stopped: If it is no longer wanted, or the server reported an error.
+            ReplyStopped: If it is no longer wanted, or the server reported an error.
         """
         written, path = Written(), list[str]()
         rest = Continuation.of(body["grammar"]) if "grammar" in body else None
@@ -179,7 +179,7 @@ class Decoder:
 
     # -- the model
 
-    def _place(self, messages: Messages, path: Path, stop: threading.Event) -> Place:
+    def _place(self, messages: Messages, path: Path, stop: threading.Event) -> TokenPlace:
         """Return the probabilities of what follows a path, read from the model unless they are kept."""
         key = (flat(messages), path)
         place = self._places.get(key)
@@ -187,7 +187,7 @@ class Decoder:
             self._approach(messages, path[:-1], stop)
             stream = self._read(messages, path, stop, {"logprobs": True, "top_logprobs": N_ALTERNATIVES})
             alternatives = stream.tokens[0].alternatives if stream.tokens else {}
-            place = self._places[key] = Place(alternatives, stream.usage.get("prompt_tokens", 0))
+            place = self._places[key] = TokenPlace(alternatives, stream.usage.get("prompt_tokens", 0))
             while len(self._places) > MAX_KEPT:
                 self._places.popitem(last=False)
         self._places.move_to_end(key)
@@ -257,7 +257,7 @@ class Decoder:
         if stream.error is not None or stop.is_set():
             self._slot = None
             self._conversations.soil()
-            raise Stopped(stream.error)
+            raise ReplyStopped(stream.error)
         return stream
 
 

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_calls, reply_form, wire_messages
 from mesa_llm.llm.local.conversations import Conversations, begins_replies, delete_states, states_folder
-from mesa_llm.llm.local.decoder import Decoder, Stopped, Stream, Written
+from mesa_llm.llm.local.decoder import Decoder, ReplyStopped, Stream, Written
 from mesa_llm.llm.local.gguf import context_of, require_model, sampling_of
 from mesa_llm.llm.local.identity import weights_of
 from mesa_llm.llm.local.probabilities import TOP_TOKENS, with_probabilities
@@ -154,7 +154,7 @@ class EmbeddedModel:
             if self._is_plain:
                 return self._written_plainly(body, stop)
             return self._decoder.write(body, stop)
-        except Stopped as stopped:
+        except ReplyStopped as stopped:
             if stopped.error is None:
                 raise ServerError("the embedded model was stopped") from None
             raise _trouble(stopped.error, self.context_tokens) from None
@@ -193,7 +193,7 @@ class EmbeddedModel:
         is_cached = self._conversations.prepare(body["messages"])
         self._server.handle_chat_completions({**body, "cache_prompt": is_cached}, stream.take)
         if stream.error is not None or stop.is_set():
-            raise Stopped(stream.error)
+            raise ReplyStopped(stream.error)
         self._conversations.hold(body["messages"])
         self._conversations.soil()
         self._decoder.n_read += stream.n_read

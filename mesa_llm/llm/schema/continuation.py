@@ -51,7 +51,7 @@ class Sequence(NamedTuple):
     parts: tuple[Node, ...]
 
 
-class Choice(NamedTuple):
+class OneOf(NamedTuple):
     """One of several parts."""
 
     alternatives: tuple[Node, ...]
@@ -65,7 +65,7 @@ class Repeat(NamedTuple):
     high: int | None
 
 
-Node = Literal | Characters | Rule | Sequence | Choice | Repeat
+Node = Literal | Characters | Rule | Sequence | OneOf | Repeat
 Stack = tuple[Node, ...]
 """What is still to come, in order; an empty one: the text may end here."""
 
@@ -191,7 +191,7 @@ def _expanded(stack: Stack, rules: Mapping[str, Node]) -> Iterator[Stack]:
             yield from _expanded((rules[name], *rest), rules)
         case Sequence(parts):
             yield from _expanded((*parts, *rest), rules)
-        case Choice(alternatives):
+        case OneOf(alternatives):
             for one in alternatives:
                 yield from _expanded((one, *rest), rules)
         case Repeat(part, low, high):
@@ -226,7 +226,7 @@ class _Parser:
         while self._is_next("|"):
             self._index += 1
             alternatives.append(self._sequence())
-        return alternatives[0] if len(alternatives) == 1 else Choice(tuple(alternatives))
+        return alternatives[0] if len(alternatives) == 1 else OneOf(tuple(alternatives))
 
     def _sequence(self) -> Node:
         parts: list[Node] = []
@@ -292,7 +292,7 @@ def _written(node: Node) -> str:
             return name
         case Sequence(parts):
             return f"({' '.join(map(_written, parts))})" if parts else '""'
-        case Choice(alternatives):
+        case OneOf(alternatives):
             return f"({' | '.join(map(_written, alternatives))})"
         case Repeat(part, low, high):
             times = f"{{{low},{'' if high is None else high}}}"

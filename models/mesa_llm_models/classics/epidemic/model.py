@@ -23,7 +23,7 @@ from mesa_llm import (
     ToolCall,
     action,
 )
-from mesa_llm_models.classics.epidemic.text import STAYED_HOME, TRAITS, WENT_OUT, Condition, observation_text
+from mesa_llm_models.classics.epidemic.text import STAYED_HOME, TRAITS, WENT_OUT, EpidemicView, observation_text
 from mesa_llm_models.classics.people import People, configs_of
 
 Health = Literal["susceptible", "infected", "resistant"]
@@ -102,7 +102,7 @@ class Person(Mind, FixedAgent):
         contacts = self.contacts
         n_ill = sum(other.health == "infected" for other in contacts)
         spread = self.model.scenario.spread
-        seen = Condition(self.health, self.n_steps_ill, self.has_been_ill, len(contacts), n_ill, spread)
+        seen = EpidemicView(self.health, self.n_steps_ill, self.has_been_ill, len(contacts), n_ill, spread)
         facts = {"health": self.health, "n_contacts": len(contacts), "n_ill": n_ill, "risk": seen.risk}
         return LazyObservation(partial(observation_text, seen), facts=facts)
 

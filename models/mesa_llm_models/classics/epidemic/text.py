@@ -30,7 +30,7 @@ TRAITS: Traits = {
 """What matters to people when they decide whether to go out."""
 
 
-class Condition(NamedTuple):
+class EpidemicView(NamedTuple):
     """What a person knows of itself and of those whom it meets."""
 
     health: str
@@ -57,7 +57,7 @@ class Condition(NamedTuple):
         return 1 - (1 - self.spread) ** self.n_ill if self.health == "susceptible" else 0.0
 
 
-def observation_text(seen: Condition) -> str:
+def observation_text(seen: EpidemicView) -> str:
     """Write what a person sees: its own health, the health of those whom it meets, and what going out risks.
 
     Args:
@@ -66,7 +66,7 @@ def observation_text(seen: Condition) -> str:
     return " ".join(filter(None, (_health_text(seen), _contacts_text(seen), _risk_text(seen))))
 
 
-def _health_text(seen: Condition) -> str:
+def _health_text(seen: EpidemicView) -> str:
     if seen.health == "infected":
         since = f", and have been for {counted(seen.n_steps_ill, 'step')}" if seen.n_steps_ill else ""
         return f"You are ill{since}. You can pass the virus on."
@@ -76,7 +76,7 @@ def _health_text(seen: Condition) -> str:
     return f"You are well. You {before}."
 
 
-def _contacts_text(seen: Condition) -> str:
+def _contacts_text(seen: EpidemicView) -> str:
     n, n_ill = seen.n_contacts, seen.n_ill
     if not n:
         return "You meet nobody when you go out."
@@ -86,7 +86,7 @@ def _contacts_text(seen: Condition) -> str:
     return f"Of the {n} people you meet when you go out, {ill}."
 
 
-def _risk_text(seen: Condition) -> str:
+def _risk_text(seen: EpidemicView) -> str:
     """Say what a person risks, for itself and for others, if it goes out."""
     n_well = seen.n_contacts - seen.n_ill
     if seen.health == "resistant" or not seen.n_contacts:

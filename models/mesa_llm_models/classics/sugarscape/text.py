@@ -45,7 +45,7 @@ class Stock(NamedTuple):
         return math.ceil(self.amount / self.need)
 
 
-class Place(NamedTuple):
+class SeenCell(NamedTuple):
     """A cell, and what has grown there."""
 
     name: str
@@ -58,7 +58,7 @@ class Place(NamedTuple):
     """Spice that has grown there."""
 
 
-def observation_text(stocks: Sequence[Stock], here: Place, free: Sequence[Place], n_traders: int) -> str:
+def observation_text(stocks: Sequence[Stock], here: SeenCell, free: Sequence[SeenCell], n_traders: int) -> str:
     """Write what a person sees: its stocks and how long they last, its cell, and the free cells in sight.
 
     Args:
@@ -91,17 +91,17 @@ def _traders_text(n_traders: int) -> str:
     return "1 other person is in sight." if n_traders == 1 else f"{n_traders} other people are in sight."
 
 
-def place_of(name: str, cell: Any) -> Place:
+def place_of(name: str, cell: Any) -> SeenCell:
     """Return a cell with what has grown there.
 
     Args:
         name: Its name.
         cell: The cell.
     """
-    return Place(name, int(cell.sugar), int(cell.spice))
+    return SeenCell(name, int(cell.sugar), int(cell.spice))
 
 
-def places_of(cells: Mapping[str, Any]) -> list[Place]:
+def places_of(cells: Mapping[str, Any]) -> list[SeenCell]:
     """Return cells with what has grown there.
 
     Args:
