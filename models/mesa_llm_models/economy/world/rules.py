@@ -74,6 +74,7 @@ class CorrectedRules:
         """
         self.state = state
         self.parameters = parameters
+        self._payroll: tuple[float, int, float] | None = None
 
     def opening_balance(self, balance: float | None) -> float:
         """Return a participant's starting balance, given its own or None.
@@ -129,11 +130,15 @@ class CorrectedRules:
 
     def spending(self) -> float:
         """Compute the dollars that households will spend in this step if all workers keep their work and are paid."""
-        payroll = math.fsum(
-            min(self.wage * participant.workforce, participant.balance)
-            for participant in self.state.participants.values()
-        )
-        return (self.state.purse + payroll) * self.parameters.spending_share
+        return (self.state.purse + self._payroll_of_all()) * self.parameters.spending_share
+
+    def _payroll_of_all(self) -> float:
+        """Compute the wages that all firms can pay, once for all who look before anybody hires, fires or pays."""
+        wage, participants = self.wage, self.state.participants
+        if self._payroll is None or self._payroll[:2] != (wage, len(participants)):
+            payroll = math.fsum(min(wage * one.workforce, one.balance) for one in participants.values())
+            self._payroll = (wage, len(participants), payroll)
+        return self._payroll[2]
 
     def set_price(self, participant: Participant, price: float) -> None:
         """Set a price of 0 or more; 0 keeps goods off the market."""
@@ -165,6 +170,7 @@ class CorrectedRules:
                 )
             )
         self.state.employ(participant, count)
+        self._payroll = None
 
     def fire(self, participant: Participant, count: int) -> None:
         """Lay off workers."""
@@ -174,11 +180,13 @@ class CorrectedRules:
                 reason_text("too_few_workers", workers=counted(participant.workforce, "worker"), count=count)
             )
         self.state.employ(participant, -count)
+        self._payroll = None
 
     def invest(self, participant: Participant, amount: float) -> None:
         """Buy capital. The price goes to households."""
         self._check_payment(participant, amount)
         participant.balance -= amount
+        self._payroll = None
         participant.capital += amount
         self.state.purse += amount
         self.state.investment += amount
@@ -192,6 +200,7 @@ class CorrectedRules:
         else:
             self._payee(participant, name).balance += amount
         participant.balance -= amount
+        self._payroll = None
 
     def enact(
         self, participant: Participant, name: str, description: str, variable: str | None, value: Value | None
@@ -226,6 +235,8 @@ class CorrectedRules:
             participant.output = participant.workforce * self.goods_per_worker(participant.capital)
             participant.stock += participant.output
         quantity, turnover = self._sell(participants)
+        state.sold = math.fsum(participant.sold for participant in participants)
+        self._payroll = None
         posted = [participant.price for participant in participants if participant.price > 0]
         average = sum(posted) / len(posted) if posted else 0.0
         return {

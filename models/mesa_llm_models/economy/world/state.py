@@ -175,6 +175,9 @@ class EconomyState:
     investment: float = 0.0
     """Total dollars invested by all participants."""
 
+    sold: float = 0.0
+    """Goods sold by all participants in the last step."""
+
     step: int = 0
     """Number of completed steps."""
 

@@ -189,7 +189,7 @@ class Economy(DoNothing):
             unemployed=self.rules.unemployed,
             purse=state.purse,
             spending=self.rules.spending(),
-            sold=math.fsum(participant.sold for participant in state.participants.values()),
+            sold=state.sold,
             unit_cost=self.rules.unit_cost(own),
         )
 
