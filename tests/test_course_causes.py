@@ -345,11 +345,12 @@ def half_time(p: float) -> float:
 
 def ill_on_average(caution: float) -> float:
     """Return the mean share ill over six steps of the recorded town, by rule, over 20 seeds."""
-    run = recorded_run("epidemic")
+    run = recorded_run("epidemic").recording
+    changes = {"llm": "rule", "caution": caution, "light": True}
     ill = []
     for seed in range(1, 21):
-        town = EpidemicModel(**run.parameters, caution=caution, light=True, rng=seed)
-        town.run_for(run.steps)
+        town = EpidemicModel(**{**run.parameters, **changes}, rng=seed)
+        town.run_for(run.last_step)
         ill.append(fmean(town.datacollector.model_vars["infected"]))
     return fmean(ill)
 

@@ -165,7 +165,9 @@ class Household(LLMAgent):
             if is_dialogue:
                 self.memory.add(MemoryEntry(self.now, "observation", seen.text, unit=self.unit_in()))
             thought = str(decision.answer)[:MAX_THOUGHT]
-            self.memory.add(MemoryEntry(self.now, "thought", thought, 0.9, unit=self.unit_in()))
+            self.memory.add(
+                MemoryEntry(self.now, "thought", thought, 0.9, unit=self.unit_in(), moment=self.moment_in())
+            )
 
     # -- measures
 
