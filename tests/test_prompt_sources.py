@@ -1,9 +1,9 @@
-"""Every fixed word that a language model reads is in a template, in the docstring of an action, or in a `text.py`.
+"""Every fixed word that a language model reads is in a template, in a `text.py`, or with an action.
 
-The docstrings of types of answers count as templates, as they describe the schema that a model reads. The requests of
-all models are compared with the code in two ways. Four words in a row that stand in a literal anywhere else are a
-sentence in the wrong place. And every word stands in a known text beside its neighbour, or in a value: a name, a label,
-a file of data, or what a model has said.
+With an action stand its docstring, and what agents remember of it (`did=`). The docstrings of types of answers count as
+templates, as they describe the schema that a model reads. The requests of all models are compared with the code in two
+ways. Four words in a row that stand in a literal anywhere else are a sentence in the wrong place. And every word stands
+in a known text beside its neighbour, or in a value: a name, a label, a file of data, or what a model has said.
 """
 
 from __future__ import annotations
@@ -93,8 +93,10 @@ def docstrings(tree: ast.AST) -> set[ast.Constant]:
 
 
 def told_by(tree: ast.AST) -> Iterator[str]:
-    """Find what code tells a language model: docstrings of actions and of types of answers."""
+    """Find what code tells a language model: what actions say and are remembered by, docstrings of types of answers."""
     for node in ast.walk(tree):
+        for call in (mark for mark in getattr(node, "decorator_list", ()) if isinstance(mark, ast.Call)):
+            yield from (text for part in call.keywords if part.arg == "did" for text in own_texts(part.value))
         marks = {getattr(part, "id", "") for mark in getattr(node, "decorator_list", ()) for part in ast.walk(mark)}
         if marks & {"action", "tool"}:
             yield ast.get_docstring(node) or ""  # pyright: ignore[reportArgumentType]
@@ -274,7 +276,7 @@ def unexplained(lines: Iterable[str], said: Iterable[str]) -> list[str]:
     for line in lines:
         own = ["", *words(line), ""]
         for before, word, after in zip(own, own[1:], own[2:], strict=False):
-            if word not in alone and pairs.isdisjoint([(before, word), (word, after)]):
+            if not {word, word.removesuffix("’s")} & alone and pairs.isdisjoint([(before, word), (word, after)]):
                 found.append(f"{word}: {line[:80]}")
     return found
 

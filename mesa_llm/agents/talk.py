@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mesa_llm.agents.text import reason_text
 from mesa_llm.engine.decision import UNSPOKEN
 from mesa_llm.errors import ParseError
 from mesa_llm.records import Decision, ToolCall
@@ -42,20 +43,6 @@ MIN_WORDS = 5
 
 SILENT = "silent"
 """Beginning of the description of how a reply was read, if nothing of it was said."""
-
-REASONS = {
-    "heard": "{name} has said this already: {line}. Say something else, which nobody has said yet.",
-    "own": "you have said this already: {line}. Say something else, which nobody has said yet.",
-    "prompt": "it repeats what you were told to do or to be. Say it in other words, as you would say it to the others.",
-    "other": "it is in the name of {name}. You are {own}: write only what you say yourself.",
-    "self": "you are {own}, so you cannot speak to {own}, or of {own} as of somebody else. Say “I”.",
-    "program": "no program is in this conversation. You are {own}: say what {own} would say.",
-    "empty": "nothing is said in it.",
-    "long": "it is too long. Say it in {length}.",
-}
-"""Fault → why a reply cannot be said, as its language model reads it before it tries again."""
-
-reason_text = sentences(REASONS)
 
 NOTES = {
     "heard": "repeats {name}",
@@ -155,7 +142,7 @@ class Fault:
     """Why a line cannot be said."""
 
     kind: str
-    """Its kind, one of `REASONS`."""
+    """Its kind, one of `NOTES`."""
 
     values: Mapping[str, str]
     """What its texts name."""

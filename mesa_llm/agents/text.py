@@ -51,6 +51,14 @@ REASONS = {
     "no_agent": "there is no agent {to}.",
     "reads_nothing": "agent {to} reads no messages.",
     "not_now": "{tool} cannot be done now.",
+    "heard": "{name} has said this already: {line}. Say something else, which nobody has said yet.",
+    "own": "you have said this already: {line}. Say something else, which nobody has said yet.",
+    "prompt": "it repeats what you were told to do or to be. Say it in other words, as you would say it to the others.",
+    "other": "it is in the name of {name}. You are {own}: write only what you say yourself.",
+    "self": "you are {own}, so you cannot speak to {own}, or of {own} as of somebody else. Say “I”.",
+    "program": "no program is in this conversation. You are {own}: say what {own} would say.",
+    "empty": "nothing is said in it.",
+    "long": "it is too long. Say it in {length}.",
 }
 """Refusal → why it is refused."""
 

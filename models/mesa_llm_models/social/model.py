@@ -36,12 +36,9 @@ from mesa_llm_models.social.population import (
     set_hours,
     shaped_edges,
 )
-from mesa_llm_models.social.text import examples_text, talk_text
+from mesa_llm_models.social.text import TOPIC, examples_text, talk_text
 from mesa_llm_models.social.views import Views, openings, side_of
 from mesa_llm_models.social.world import PRESETS, Account, FeedName, PresetName, SocialWorld
-
-TOPIC = "a ban on cars in the town centre"
-"""Default topic."""
 
 MAX_DRAWN = 500
 """Maximum number of users for which the network is laid out and drawn."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+TOPIC = "a ban on cars in the town centre"
+"""Default topic."""
+
 REMARKS = (
     "Has anybody else been thinking about {topic} lately?",
     "I keep coming back to {topic}. It matters more than people admit.",
