@@ -351,8 +351,8 @@ def test_a_memory_tells_later_what_was_done() -> None:
         return call("pay", coins=7 if request.salt.time == 1 else 2)
 
     PotModel(1, ScriptedLLM(script), rng=1).run_for(3)
-    assert "you wanted to pay 7, but the pot takes no seven coins." in prompts[1].replace("(7 coins)", "7")
-    assert "you paid 2." in prompts[2]
+    assert "In step 1 you wanted to pay into the pot (7 coins), but the pot takes no seven coins." in prompts[1]
+    assert "In step 2 you paid 2." in prompts[2]
 
 
 def test_memories_that_ask_for_a_summary_get_one_from_the_agents_own_model() -> None:
