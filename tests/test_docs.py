@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import mesa_llm
 from mesa_llm.cli.app import app
+from mesa_llm.experiments.runs.recordings import recorded_run
 from tests.faulty_server import FaultyServer
 from tests.processes import Python
 from tests.viz.test_page import PATIENCE_S, until
@@ -77,7 +78,9 @@ def run_command(line: str, url: str, monkeypatch) -> None:
     elif words[0] == "mesa-llm":
         here = ["--workers", "1"] if words[1] in ("sweep", "power", "calibrate", "sensitivity") else []
         done = CliRunner().invoke(app, [*words[1:], *here])
-        assert done.exit_code == 0, (line, done.output)
+        is_refused = words[1] == "replay" and "/" in words[2] and recorded_run(words[2]).is_of_earlier_prompts
+        assert done.exit_code == (2 if is_refused else 0), (line, done.output)
+        assert not is_refused or f"mesa-llm-worlds=={recorded_run(words[2]).recording.version}" in done.output
         sys.stdout.write(done.output)
     else:
         assert words[:2] == ["python3", "dev.py"], line

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mesa_llm import ConfigError, ScriptedLLM, recorded_run
+from mesa_llm import ConfigError, LLMModel, ScriptedLLM, recorded_run
 from mesa_llm.errors import DecisionError
+from mesa_llm.experiments.runs import recordings
 from mesa_llm.experiments.runs.recordings import figures_of, made_runs, runs_in
+from mesa_llm.model.recording import Recording
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 
@@ -43,6 +48,22 @@ def test_a_run_is_recorded_as_declared_and_replayed_from_its_compact_file(folder
     assert (model.time, model.usage.calls, len(model.agents), run.recording.rng) == (3, 0, 4, 7)
     assert "You are greedy." in model.runlog.calls().prompt.iloc[0]
     assert run.start().time == 0
+
+
+def test_a_run_of_earlier_prompts_is_read_as_long_as_its_replies_decide_the_same(folder, monkeypatch, caplog) -> None:
+    runs_in(folder)["greedy"].record(WealthModel, honest(), folder / "log.sqlite")
+    made = Recording.read(folder / "log.sqlite")
+    before = {name: value for name, value in made.parameters.items() if name != "people"}
+    monkeypatch.setattr(recordings, "earlier_prompts", lambda recording: "recorded with 1.4.0")
+    models: list[LLMModel] = []
+    recordings.read_again(replace(made, parameters=before), models.append)
+    (model,) = models
+    assert (model.scenario.people, model.runlog.n_in_place > 0, model.time) == ("alike", True, 3)
+    assert "log.sqlite was recorded with 1.4.0" in caplog.text
+    with closing(sqlite3.connect(made.file)) as file, file:
+        file.execute('UPDATE decisions SET decision = \'[[["keep",{}],["keep",{}]],null]\' WHERE time = 2')
+    with pytest.raises(ConfigError, match="decide something else from step 2 on: record it anew"):
+        recordings.read_again(replace(made, parameters=before), models.append)
 
 
 def test_a_run_that_was_stopped_goes_on_and_nothing_is_asked_twice(folder) -> None:

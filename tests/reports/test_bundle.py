@@ -23,7 +23,10 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, LLMModel, ScriptedLLM
 from mesa_llm.cli.app import app
+from mesa_llm.experiments.runs import recordings
+from mesa_llm.experiments.runs.recordings import recorded_run
 from mesa_llm.model.recording import Recording
+from mesa_llm.registry import find_model
 from mesa_llm.reports import bundle as bundles
 from mesa_llm.reports import bundle_of, unpack
 from mesa_llm.reports.bundle import NOT_COMPARED, BundleManifest
@@ -201,12 +204,23 @@ def test_input_files_are_in_it_and_no_path_of_the_machine_is(made: Any, tmp_path
     assert (done.exit_code, done.stdout.splitlines()[-1][:11]) == (0, "identical: ")
 
 
-def test_a_run_that_comes_with_a_model_is_bundled_by_its_name(tmp_path: Path) -> None:
+def test_a_run_that_comes_with_a_model_is_bundled_by_its_name(tmp_path: Path, monkeypatch) -> None:
+    anew = recorded_run("schelling/town").model_copy(update={"folder": tmp_path})
+    anew.record(find_model("schelling").load(), "random", tmp_path / "log.sqlite")
+    monkeypatch.setattr(recordings, "recorded_run", {"schelling/town": anew}.__getitem__)
     made = run_command("bundle", "schelling/town", "--out", tmp_path / "town.zip", "--json")
     assert made.exit_code == 0, made.output
-    assert json.loads(made.stdout)["decisions"] == 126
+    assert json.loads(made.stdout)["decisions"] == anew.recording.n_rows > 100
     done = run_command("replay", tmp_path / "town.zip")
-    assert (done.exit_code, done.stdout.splitlines()[-1][:26]) == (0, "identical: 126 decisions, ")
+    assert (done.exit_code, done.stdout.splitlines()[-1][:26]) == (0, f"identical: {anew.recording.n_rows} decisions, ")
+
+
+def test_a_run_of_earlier_prompts_is_not_bundled_and_the_version_that_can_is_named(tmp_path: Path, monkeypatch) -> None:
+    earlier = recorded_run("schelling/town")
+    made = run_command("bundle", "schelling/town", "--out", tmp_path / "town.zip")
+    refused = (made.exit_code, (tmp_path / "town.zip").exists()) == (2, False)
+    assert refused is earlier.is_of_earlier_prompts, made.output
+    assert not refused or f"pip install mesa-llm-worlds=={earlier.recording.version}" in made.stderr
 
 
 def test_a_run_that_does_not_replay_is_not_bundled(tmp_path: Path) -> None:

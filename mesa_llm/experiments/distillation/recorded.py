@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from mesa_llm.agents.deliberation import situation_of
 from mesa_llm.engine.decision import NOT_ASKED
 from mesa_llm.engine.reading.answers import answer_schema, bare_schema, plain_answer
 from mesa_llm.errors import ConfigError, Refused
+from mesa_llm.experiments.runs.recordings import read_again
 from mesa_llm.llm.schema.flat import Schema
 from mesa_llm.llm.surrogate.facts import facts_of, label_of, option_facts
 from mesa_llm.llm.surrogate.parts import (
@@ -19,6 +20,7 @@ from mesa_llm.llm.surrogate.parts import (
     offered,
     plain_part,
 )
+from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt
 from mesa_llm.tools.tool import within
@@ -96,10 +98,12 @@ class RecordedChoices:
         Raises:
             ConfigError: If it cannot be replayed.
         """
-        with closing(recording.rebuilt(log=recording.file, replay=True)) as model:
+
+        def prepare(model: LLMModel) -> None:
             self.run, self.model = run, model
             model.engine.on_decisions = self.add
-            recording.repeat(model)
+
+        read_again(recording, prepare)
 
     def add(
         self, agents: Sequence[Any], observations: Sequence[Observation], decisions: Sequence[Decision | Failure]

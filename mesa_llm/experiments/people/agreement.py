@@ -11,12 +11,11 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.runs.recordings import recorded_run
+from mesa_llm.experiments.runs.recordings import read_again, recorded_run
 from mesa_llm.model.judgements import (
     LABEL,
     MEASURE,
@@ -176,10 +175,14 @@ def _tabled(table: pd.DataFrame, labels: HumanLabels) -> list[tuple[str, str, Va
 def _replayed(source: str | Path | Recording) -> Judgements:
     """Replay a run, and return all its judgements."""
     recording = source if isinstance(source, Recording) else Recording.read(_file_of(source))
-    with closing(recording.rebuilt(log=recording.file, replay=True)) as model:
+    kept: list[Judgements] = []
+
+    def prepare(model: LLMModel) -> None:
         model.judgements.keeps_all = True
-        recording.repeat(model)
-        return model.judgements
+        kept.append(model.judgements)
+
+    read_again(recording, prepare)
+    return kept[0]
 
 
 def _file_of(name: str | Path) -> Path:

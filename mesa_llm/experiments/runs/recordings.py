@@ -33,8 +33,10 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError, DecisionError, ReplayError
 from mesa_llm.experiments.runs.promises import IDLE, RecordingVerdict, Trace, conditions_in, series_of
 from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.model.identity import class_named
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording, advance_to
+from mesa_llm.model.scenario import parameters_of
 from mesa_llm.registry import ModelEntry, find_model, find_models
 from mesa_llm.runlog.compact import RECORDED_ON, SUFFIX
 from mesa_llm.runlog.log import RunLog
@@ -67,6 +69,9 @@ TWINS_SUFFIX = ".twins.json"
 
 MAX_MEASURES = 40
 """Maximum number of measures of which they are kept."""
+
+FORMER = {"people": "alike"}
+"""Parameter that models of this project have had since their prompts changed → what stands for how they were before."""
 
 _TWINS = TypeAdapter(dict[str, dict[str, list[float | None]]])
 
@@ -347,6 +352,48 @@ def earlier_prompts(recording: Recording, since: str | None = None) -> str:
     if not is_before(recording.version, since):
         return ""
     return f"recorded with {recording.version or 'an unknown version'}, and prompts of its model changed in {since}"
+
+
+def read_again(recording: Recording, prepare: Callable[[LLMModel], None]) -> None:
+    """Replay a run to its end, to read what its decisions were based on.
+
+    Of a run of earlier prompts, the replies are taken in the places where they were recorded, and a warning is logged.
+    Its decisions must be the recorded ones, as all that it shows follows from them; and nobody in it is a person whom
+    the language model did not read of.
+
+    Args:
+        recording: The run.
+        prepare: Called with the model before its first step, to keep what is wanted of it.
+
+    Raises:
+        ConfigError: If it cannot be replayed, or its replies, given to the prompts of today, decide something else.
+        ReplayError: If it asks for something that the recording does not hold.
+    """
+    earlier, kind = earlier_prompts(recording), class_named(recording.model, LLMModel)
+    former = FORMER if earlier else {}
+    own = {parameter.name for parameter in parameters_of(kind)} - recording.parameters.keys()
+    changes = {name: value for name, value in former.items() if name in own}
+    with closing(recording.rebuilt(changes, kind, in_place=bool(earlier), log=recording.file, replay=True)) as model:
+        prepare(model)
+        if not earlier:
+            recording.repeat(model)
+            return
+        logger.warning("%s was %s: its replies are given to the prompts of today", recording.file.name, earlier)
+        recording.guarded(lambda: advance_to(model, recording.last_step))
+        with closing(RunLog(recording.file, "read")) as recorded:
+            before, now = (_decisions_in(log) for log in (recorded, model.runlog))
+        if before != now:
+            step = min(row[0] for row in before ^ now)
+            raise ConfigError(
+                f"{recording.file} was {earlier}; given to the prompts of today, its replies decide something else "
+                f"from step {step} on: record it anew, or install mesa-llm-worlds=={recording.version}"
+            )
+
+
+def _decisions_in(log: RunLog) -> set[tuple[int, int, str, str]]:
+    """Return step, agent, decider and decision of each row of a log."""
+    rows = log.table("decisions")[["time", "agent", "by", "decision"]].itertuples(index=False)
+    return {(time, agent, str(by), str(decision)) for time, agent, by, decision in rows}
 
 
 def declared_runs() -> dict[str, tuple[ModelEntry, RecordedRun]]:

@@ -36,7 +36,7 @@ TASK = Task(
     1,
     "Huang et al. (2024), Apathetic or Empathetic?, NeurIPS, arXiv 2308.03656",
     setting={"n_situations": 5, "repetitions": 10},
-    quick={"n_situations": 1, "repetitions": 1, "n_defaults": 2},
+    quick={"n_situations": 1, "repetitions": 1, "n_defaults": 2, "draws": 2},
     original={"questionnaires": "original", "situations": "original", "instrument": "PANAS"},
     target=Reference(means_of("gpt-3.5-turbo"), "gpt-3.5-turbo of 2023", SOURCE),
     is_comparable=lambda model: model.is_comparable,

@@ -31,7 +31,7 @@ TASK = Task(
     1,
     "Huang et al. (2024), PsychoBench, ICLR, arXiv 2310.01386",
     setting={"administrations": 10},
-    quick={"administrations": 2},
+    quick={"administrations": 2, "draws": 2},
     original={"items": "original"},
     target=Reference(norms(), "people, the first group of each questionnaire", "the original's questionnaires.json"),
     target_note="compare with the paper's tables, or with your own run, by --target FILE",
