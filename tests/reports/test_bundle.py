@@ -210,12 +210,13 @@ def test_a_run_that_comes_with_a_model_is_bundled_by_its_name(tmp_path: Path, mo
     monkeypatch.setattr(recordings, "recorded_run", {"schelling/town": anew}.__getitem__)
     made = run_command("bundle", "schelling/town", "--out", tmp_path / "town.zip", "--json")
     assert made.exit_code == 0, made.output
-    assert json.loads(made.stdout)["decisions"] == anew.recording.n_rows > 100
+    assert json.loads(made.stdout)["decisions"] == anew.recording.n_rows > 50
     done = run_command("replay", tmp_path / "town.zip")
-    assert (done.exit_code, done.stdout.splitlines()[-1][:26]) == (0, f"identical: {anew.recording.n_rows} decisions, ")
+    said = done.stdout.splitlines()[-1].rpartition("digest")[0]
+    assert (done.exit_code, said) == (0, f"identical: {anew.recording.n_rows} decisions, ")
 
 
-def test_a_run_of_earlier_prompts_is_not_bundled_and_the_version_that_can_is_named(tmp_path: Path, monkeypatch) -> None:
+def test_a_run_of_earlier_prompts_is_not_bundled_and_the_version_that_can_is_named(tmp_path: Path) -> None:
     earlier = recorded_run("schelling/town")
     made = run_command("bundle", "schelling/town", "--out", tmp_path / "town.zip")
     refused = (made.exit_code, (tmp_path / "town.zip").exists()) == (2, False)
