@@ -122,7 +122,7 @@ def test_any_design_runs_the_task_and_is_replayed_from_the_command_line(name, tm
     assert own.str.contains("greedy").any() == (DESIGNS[name].persona == "keep")
     assert own.str.contains("Your name is Ida").any()
     assert calls["parameters"].str.contains("sound").any() == (DESIGNS[name].world_tools is None)
-    assert own.str.contains("You caught 3 tons").any() == (DESIGNS[name].memory != "none")
+    assert own.str.contains("In step 1 you caught 3 tons").any() == (DESIGNS[name].memory != "none")
     done = CliRunner().invoke(app, ["replay", "--trust", str(tmp_path / "run.sqlite"), "--json"])
     assert json.loads(done.stdout.splitlines()[-1])["digest"] == digest
 
