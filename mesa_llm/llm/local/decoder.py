@@ -146,11 +146,11 @@ class Decoder:
             if rest.is_over:
                 written.finish = "stop"
                 return written
-            if rest.is_free:
-                return self._generated(body, ahead, path, rest, written, stop)
             if written.n_reply >= limit:
                 written.finish = "length"
                 return written
+            if rest.is_free:
+                return self._generated(body, ahead, path, rest, written, stop)
             place = self._place(body["messages"], (*path, ahead), stop)
             written.n_prompt = written.n_prompt or place.n_prompt
             following = _following(rest, place.alternatives)
