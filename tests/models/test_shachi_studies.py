@@ -71,6 +71,19 @@ def test_a_language_model_reads_on_the_exchange_what_it_read_on_the_network() ->
     assert all("style of investing" not in text.split("Step")[0] for text in prompts["social"])
 
 
+def test_whoever_has_traded_talks_about_an_order_that_it_gave() -> None:
+    town = TwoWorldsModel(n_agents=8, days=1, rng=1, talk=1)
+    town.run()
+    done = town.runlog.actions()
+    orders, posts = (done[done["ok"] & done["action"].isin(names)] for names in (("buy", "sell"), ("create_post",)))
+    verbs = {"buy": "bought", "sell": "sold"}
+    given = {(row.agent, f"{verbs[row.action]} {json.loads(row.arguments)['stock']}") for row in orders.itertuples()}
+    told = [(row.agent, json.loads(row.arguments)["content"]) for row in posts.itertuples()]
+    told = [(agent, " ".join(text.split()[1:3])) for agent, text in told if text.endswith("I would do it again.")]
+    assert len(told) > 4
+    assert set(told) <= given
+
+
 @pytest.mark.parametrize("check", ["replays", "resumes", "survives_faults"])
 def test_lives_in_two_worlds_keep_the_promises_of_every_model(check) -> None:
     CHECKS[check](find_model("mesa_llm_models.shachi.two_worlds:TwoWorldsModel"))

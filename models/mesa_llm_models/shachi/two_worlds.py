@@ -172,9 +172,9 @@ def order_upon(votes: Counter[Stock], facts: TraderFacts) -> ToolCall | None:
 def last_deal_in(entries: Iterable[MemoryEntry]) -> str | None:
     """Return the latest order in a memory of the exchange, as `bought A`; None without any."""
     orders = [entry.text for entry in entries if entry.world == "exchange" and entry.kind == "outcome"]
-    deals = [re.match(r"You (?!wanted).*?\b(buy|sell|bought|sold)\b.*?\b([AB])\b", text) for text in orders]
+    deals = [re.match(r"You (bid for|offered) [^;.]*? of ([AB]) at ", text) for text in orders]
     last = next((deal for deal in reversed(deals) if deal), None)
-    return last and f"{'bought' if last[1] in ('buy', 'bought') else 'sold'} {last[2]}"
+    return last and f"{'bought' if last[1] == 'bid for' else 'sold'} {last[2]}"
 
 
 class TwoWorldsModel(LLMModel):
