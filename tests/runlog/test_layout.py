@@ -1,5 +1,6 @@
 """The layout of a run log: earlier formats are read and continued, foreign schemas refused."""
 
+import gzip
 import json
 import os
 import shutil
@@ -14,8 +15,13 @@ from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.testing import honest
 from tests.pot import PotModel
 
-OLD = Path(__file__).parents[1] / "model" / "recorded" / "asked_0_9_7.sqlite"
-"""A log that version 0.9.7 recorded, of format 3."""
+RECORDED = Path(__file__).parents[1] / "model" / "recorded"
+
+OLD = RECORDED / "asked_0_9_7.sqlite"
+"""A log that version 0.9.7 recorded, of format 3; its prompts have changed since."""
+
+REPEATED = RECORDED / "prisoners_dilemma_random_0_9_7.sqlite.gz"
+"""Another, which the present version repeats."""
 
 
 def format_of(path) -> int:
@@ -23,11 +29,12 @@ def format_of(path) -> int:
         return file.execute("PRAGMA user_version").fetchone()[0]
 
 
-def test_a_log_of_format_3_is_read_and_replayed_as_it_is(tmp_path) -> None:
+def test_a_log_of_format_3_is_read_and_replayed_in_place_as_it_is(tmp_path) -> None:
     shutil.copy(OLD, tmp_path / "run.sqlite")
     recording = Recording.read(tmp_path / "run.sqlite")
-    with closing(recording.replayed()) as again:
-        assert again.runlog.digest == recording.digests[recording.last_step]
+    with closing(recording.rebuilt(log=tmp_path / "run.sqlite", replay=True, in_place=True)) as again:
+        again.run_for(recording.last_step)
+        assert (again.runlog.n_in_place, again.usage.calls) == (4, 0)
         assert '"post_id":' in "".join(again.runlog.actions()["facts"])
     log = RunLog(tmp_path / "run.sqlite", "read")
     assert set(log.calls()["checksum"]) == set(log.decisions()["reading"]) == {None}
@@ -36,14 +43,18 @@ def test_a_log_of_format_3_is_read_and_replayed_as_it_is(tmp_path) -> None:
 
 
 def test_a_log_of_format_3_is_continued_in_this_one(tmp_path) -> None:
-    shutil.copy(OLD, tmp_path / "run.sqlite")
-    recording = Recording.read(tmp_path / "run.sqlite")
-    with closing(recording.rebuilt(log=tmp_path / "run.sqlite", api_base="http://127.0.0.1:18097/v1")) as again:
+    file = tmp_path / "run.sqlite"
+    file.write_bytes(gzip.decompress(REPEATED.read_bytes()))
+    assert format_of(file) == 3
+    recording = Recording.read(file)
+    with closing(recording.replayed()) as again:
+        assert again.runlog.digest == recording.digests[recording.last_step]
+    with closing(recording.rebuilt(log=file)) as again:
         advance_to(again, recording.last_step)
         assert (again.runlog.digest, again.usage.calls) == (recording.digests[recording.last_step], 0)
-    assert format_of(tmp_path / "run.sqlite") == 5
-    assert Recording.read(tmp_path / "run.sqlite").digests == recording.digests
-    assert RunLog(tmp_path / "run.sqlite", "read").manifest["format"] == 5
+    assert format_of(file) == 5
+    assert Recording.read(file).digests == recording.digests
+    assert RunLog(file, "read").manifest["format"] == 5
 
 
 SILENCE = "BEGIN SELECT RAISE(IGNORE); END"

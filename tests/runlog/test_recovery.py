@@ -72,6 +72,10 @@ def change_the_schema(rng, file) -> None:
         database.execute(f"ALTER TABLE {table} {change}")
 
 
+CHANGED = "These files of the model's code have changed since it was recorded: "
+"""Beginning of a line after the reason, which a damaged name of a file leads to."""
+
+
 @pytest.mark.parametrize("damage", [truncate, flip, blank_a_page, change_a_column, change_the_schema])
 def test_a_damaged_log_never_ends_in_a_traceback(damage, sound, tmp_path) -> None:
     for number in range(10):
@@ -83,7 +87,8 @@ def test_a_damaged_log_never_ends_in_a_traceback(damage, sound, tmp_path) -> Non
             done = run_command(*command)
             assert isinstance(done.exception, SystemExit | None), command
             if done.exit_code == 2 and "It differs from" not in done.stderr:
-                assert len(done.stderr.splitlines()) == 1
+                lines = [line for line in done.stderr.splitlines() if not line.startswith(CHANGED)]
+                assert len(lines) == 1
 
 
 def test_a_log_whose_pages_are_gone_is_salvaged_and_gone_on_with(tmp_path) -> None:

@@ -23,7 +23,7 @@ def pay(request: Request):
     """Pay more for each component, and a coin or two by chance."""
     text = " ".join(str(message.content) for message in request.messages)
     tools = {tool.name for tool in request.tools}
-    coins = 1 + request.salt.seed % 2 + CONFIG * ("round numbers" in text) + MEMORY * ("You paid" in text)
+    coins = 1 + request.salt.seed % 2 + CONFIG * ("round numbers" in text) + MEMORY * ("you paid" in text)
     return call("pay", coins=coins + TOOLS * ("count" in tools))
 
 
