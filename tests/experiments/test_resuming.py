@@ -1,13 +1,15 @@
 """Folders of experiments that an earlier version made are resumed: nothing is made anew, and the findings are the same.
 
 `data/folders.tar.xz` holds a folder for each of `EXPERIMENTS` and what was found in it, as this file made them with
-version 1.0.0 (`python -m tests.experiments.test_resuming`, at 2cba1db5).
+version 1.0.0 (`python -m tests.experiments.test_resuming`, at 2cba1db5). Where models or audits have changed so that
+runs of then are made anew, those are replaced by the ones in `data/folders_1_5.tar.xz`, of version 1.5.0.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import tarfile
 from collections.abc import Callable
@@ -29,6 +31,11 @@ from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 
 ARCHIVE = Path(__file__).parent / "data" / "folders.tar.xz"
+
+NEWER = Path(__file__).parent / "data" / "folders_1_5.tar.xz"
+
+SINCE_1_5 = ("arms", "curves", "twins", "benched", "crossed", "audited")
+"""Experiments whose folders are of version 1.5.0."""
 
 TARGET = pd.DataFrame({"step": range(5), "gini": [0.0, 0.1, 0.2, 0.3, 0.3]})
 
@@ -142,7 +149,7 @@ def common(found: Any, recorded: Any) -> Any:
     return found
 
 
-GROWN = {"arms": "blind", "rooms": "", "forms": ""}
+GROWN = {"rooms": "", "forms": ""}
 """Study that has had a placebo since → begin of the figures of a reference that it has under another name."""
 
 
@@ -168,6 +175,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("folders")
     with tarfile.open(ARCHIVE) as packed:
         packed.extractall(place, filter="data")
+    for name in SINCE_1_5:
+        shutil.rmtree(place / name)
+    with tarfile.open(NEWER) as packed:
+        packed.extractall(place, filter="data")
     return place
 
 
@@ -192,10 +203,11 @@ def test_a_folder_of_before_is_resumed(folders: Path, name: str) -> None:
 
 
 def make(archive: Path) -> None:
-    """Make the folders and their findings, and pack them."""
+    """Make the folders of this version and their findings, and pack them."""
     with TemporaryDirectory() as name:
         place = Path(name)
-        for experiment, made in EXPERIMENTS.items():
+        for experiment in SINCE_1_5:
+            made = EXPERIMENTS[experiment]
             (place / experiment).mkdir()
             found = json.dumps(lasting(made(place / experiment)))
             (place / f"{experiment}.json").write_text(found, encoding="utf-8")
@@ -209,4 +221,4 @@ def make(archive: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(ARCHIVE)
+    make(NEWER)
