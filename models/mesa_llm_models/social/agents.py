@@ -150,9 +150,10 @@ class SocialUser(Mind, CellAgent):
     @property
     def interests(self) -> frozenset[str]:
         """Words that attract the rule twin's attention."""
-        has_own = "_config" in vars(self) or self.unique_id > len(self.model.population or ())
-        people: People | None = None if has_own else self.model.population
-        persona = self.config.persona if people is None else people.description(self.unique_id - 1)
+        people: People | None = self.model.population
+        about = people.description(self.unique_id - 1) if people and self.unique_id <= len(people) else None
+        is_of_people = about is not None and ("_config" not in vars(self) or self.config.persona.startswith(about))
+        persona = about if about is not None and is_of_people else self.config.persona  # the same with a design
         return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
