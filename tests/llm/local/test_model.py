@@ -204,8 +204,8 @@ def test_a_run_of_a_model_on_it_is_the_same_twice(model_path: Path) -> None:
     for _ in range(2):
         model = PotModel(2, "local", rng=1)
         model.step()
-        digests.add(model.runlog.digest)
-        assert model.usage.calls == 2
+        digests.add((model.runlog.digest, model.usage.calls))
+        assert (model.engine.decisions, model.usage.failures) == (2, 0)
     assert len(digests) == 1
 
 
