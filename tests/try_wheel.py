@@ -17,8 +17,8 @@ PATIENCE_S = 300
 PROGRAM = str(Path(sysconfig.get_path("scripts"), "mesa-llm"))
 COMMANDS = {
     "list": "prisoners_dilemma",
-    "run prisoners_dilemma --llm rule --steps 2 --set rounds=2": "digest: ",
-    "replay schelling": "identical: ",
+    "run prisoners_dilemma --llm rule --steps 2 --set rounds=2 --log run.sqlite": "digest: ",
+    "replay run.sqlite": "identical: ",
     "notebooks copied": "To open them: jupyter lab copied",
 }
 """Command → what it must print."""

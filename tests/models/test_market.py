@@ -196,7 +196,7 @@ def test_a_trader_reads_its_cash_its_research_and_what_was_refused() -> None:
     trader = next(iter(model.agents))
     text = trader.observe().text
     assert "You have $1000.00 in cash." in text
-    assert "but $5000 is more than the $1000.00" in text
+    assert "Last time: refused: $5000 is more than the $1000.00" in text
     assert f"{next(iter(trader.hints.values())):.0%} for yes" in text
 
 
